@@ -3,7 +3,7 @@
     python benchmarks/clusters_500k.py [--rows 500000] [--collection PATH] [--stages topics,map,kmeans]
 
 Each stage runs in a process of its own, so that its peak resident memory is its own. The time is all of the stage:
-reading the vectors, fitting, carrying, naming, and writing the run. `--collection` is made if it is not there.
+reading the vectors, fitting, assigning, naming, and writing the run. `--collection` is made if it is not there.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def main() -> None:
     if not arguments.collection.exists():
         make_source(arguments.collection, arguments.rows)
         run_stage("index", arguments.collection)
-    print("| stage | documents | fitted | carried | found | seconds | peak memory |\n|---|---|---|---|---|---|---|")
+    print("| stage | documents | fitted | assigned | found | seconds | peak memory |\n|---|---|---|---|---|---|---|")
     for stage in arguments.stages.split(","):
         run_stage(stage, arguments.collection)
 

@@ -83,10 +83,10 @@ class Evaluating(Opened):
         Args:
             run: The label run; None chooses the one whose labels match the true labels best.
             truth: The true labels: the name of a metadata column, the labels of each document by its id, or a
-                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`.
+                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`. Empty labels do not count.
 
         Raises:
-            UsageError: The column does not exist, or none was given.
+            UsageError: The column does not exist, or no column or label was given.
             SondeError: The run does not exist, no document has both a label and a true label, or the file cannot be
                 read.
 
@@ -106,6 +106,10 @@ class Evaluating(Opened):
         if isinstance(truth, Path):
             return evaluate_labels(self.stored, run, str(truth), read_truth(truth))
         given = {as_text(id, "id"): as_texts(labels, "label") for id, labels in truth.items()}
+        given = {id: kept for id, labels in given.items() if (kept := [label for label in labels if label.strip()])}
+        if not given:
+            said = f"{arg('truth')} has no labels: give the id of at least one document with its label"
+            raise UsageError(said, code="empty", field="truth")
         return evaluate_labels(self.stored, run, "truth", given)
 
     def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":
@@ -251,12 +255,26 @@ def check_modes(modes: Sequence[str], settings: "SearchSettings | None" = None) 
     Raises:
         UsageError: A mode or a setting is not valid.
     """
+    from ...pipelines.evaluate.search import RERANK
     from ...pipelines.evaluate.search import modes as variants
     from ...pipelines.search.settings import SearchSettings
 
     settings = settings or SearchSettings()
+    given = [name for name in ("rerank_model", "rerank_budget") if getattr(settings, name) is not None]
+    if RERANK in modes:
+        settings = replace(settings, rerank=True)
+    elif given:
+        name = given[0]
+        said = f"{arg(name)} is for the mode {RERANK!r}: add {RERANK!r} to {arg('modes')}, or leave it out"
+        raise UsageError(said, code="conflict", field=name)
     settings.check()
     found = variants(modes, settings)
     for _, each in found:
         each.check()
     return found
+
+
+def has_late_index(collection: Opened) -> bool:
+    """Return whether a collection keeps a late index that can be read."""
+    with collection.stored.view() as view:
+        return view.late is not None

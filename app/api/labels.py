@@ -78,7 +78,8 @@ class Labelling(Opened):
             **options: Any field of `sonde.LabelSettings`: `name`, `replace`, `where`, `threshold`, `seed` …
 
         Raises:
-            UsageError: The table lacks a column, a setting does not apply to examples, or the run's name is taken.
+            UsageError: The table lacks a column, an id has two labels, a setting does not apply to examples, or the
+                run's name is taken.
             SondeError: The file is not readable, there is only one label, or another process is writing.
             MissingExtraError: A library of the extra `train` is not installed.
 

@@ -69,7 +69,8 @@ class Upkeep(Opened):
 
         Raises:
             UsageError: A document has the wrong type, no id, an id or metadata that cannot be stored, or a value that
-                its metadata field does not accept.
+                its metadata field does not accept. Or a mapping has a name such as `titel` and no `title`, and the
+                collection has no such field; `metadata` takes any name.
             SondeError: The collection was removed, no document can be used, there would be more than 1,900 metadata
                 fields, or another process is writing.
 
@@ -83,11 +84,11 @@ class Upkeep(Opened):
         from ...indexer.readers.given import given_documents, with_checked_fields
         from ...indexer.sharded.build import index_sharded
 
-        given = given_documents(documents)
         if not self.stored.sharded:
             check_folder(self.path)
         with self.stored.view() as view:
             fields = view.catalog.fields()
+        given = given_documents(documents, lambda: fields)
         given = [_typed(with_checked_fields(document), fields) for document in given]
         settings = BuildSettings(batch=max(1, len(given)), wait=asked().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents

@@ -1,6 +1,7 @@
 """`sonde evaluate`: search, labels, clusters and models."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -177,9 +178,10 @@ def evaluate_search(
       sonde evaluate search judged.sonde
     """
     from ...indexer.errors import UsageError
+    from ...pipelines.search.rerank import LATE
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
-    from ..api.evaluate import check_modes
+    from ..api.evaluate import check_modes, has_late_index
 
     if (queries is None) != (qrels is None):
         raise UsageError("give both --queries and --qrels, or neither to use the collection's own judgements")
@@ -196,6 +198,9 @@ def evaluate_search(
     for quality in found:
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
+    if settings.rerank and rerank_model in (None, LATE) and not has_late_index(opened):
+        said = f"`sonde late {quote(str(collection))}` builds one, and `sonde index --late` while it indexes"
+        say(f"note: there is no late index, so reranking embeds passages for every query; {said}")
     if json:
         for quality in found:
             print_json(quality.to_dict())

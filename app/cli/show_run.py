@@ -247,8 +247,10 @@ def print_details(found: "RunDetails", json: bool) -> None:
     print(f"{run.kind} run {run.name}: {counted(run.documents, 'document')}, {run.created}, {run.seconds:,.1f} s")
     if run.other_model:
         print(f"  model      {run.model}: the collection now has another model; to update the run, make it again")
+    words = {"carried": "placed" if run.kind.payload == "run_places" else "assigned"}  # scripts read the key in JSON
     for title, values in (("parameters", run.parameters), ("versions", run.versions), ("report", run.report)):
-        shown = [f"{key} {each}" for key, each in values.items() if not isinstance(each, list | dict | None)]
+        single = {key: each for key, each in values.items() if not isinstance(each, list | dict | None)}
+        shown = [f"{words.get(key, key)} {each}" for key, each in single.items()]
         if shown:
             print(f"  {title:<10} {', '.join(shown)}")
     print_items(found.items)

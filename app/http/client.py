@@ -143,7 +143,7 @@ class RemoteCollection(Local):
         """
         from ...indexer.readers.given import given_documents
 
-        given = given_documents(documents)
+        given = given_documents(documents, self.fields)
         reports: list[BuildReport] = []
         stored = 0
         try:

@@ -136,7 +136,7 @@ _LIKE_A_DATE = re.compile(
     r"(\d{4}([-./])\d{1,2}\2\d{1,2}|\d{1,2}([-./])\d{1,2}\3(\d{4}|\d{2})|\d{1,2}[. -]+[^\W\d_]{3,9}[. -]+\d{2,4}"
     r"|[^\W\d_]{3,9}\.? \d{1,2},? \d{4})([ T,].*)?"
 )
-_MOST_DATES = 0.8
+MOST_DATES = 0.8
 """Share of the values that must look like dates: one may be a slip of the pen."""
 
 
@@ -145,8 +145,9 @@ def looks_like_dates(values: Sequence[Value]) -> bool:
     present = [value.strip() for value in values if isinstance(value, str) and value.strip().lower() not in NOTHING]
     if not present or are_seasons(present):
         return False
-    return sum(map(_looks_like_a_date, present)) >= _MOST_DATES * len(present)
+    return sum(map(looks_like_a_date, present)) >= MOST_DATES * len(present)
 
 
-def _looks_like_a_date(text: str) -> bool:
+def looks_like_a_date(text: str) -> bool:
+    """Whether a text looks like a date or a month, in whatever form."""
     return len(text) <= 40 and (_LIKE_A_DATE.fullmatch(text) is not None or looks_like_a_month(text))

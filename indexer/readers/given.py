@@ -1,8 +1,10 @@
 """Documents that a caller gives to be put, held to the rules of every source."""
 
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from ..document import Document, Skipped
@@ -14,17 +16,25 @@ from .source import Meter, ReadOptions, Row
 from .values import natural
 
 _OWN = ("id", "text", "title", "metadata")
+_ALIKE = 0.8
+"""Similarity (0 to 1) of a name to one of these from which it counts as mistyped: that of `titel` and `title`."""
 
 
-def given_documents(given: Any) -> list[Document]:
+def given_documents(given: Any, fields: Callable[[], Container[str]]) -> list[Document]:
     """Return the documents that `put` is given: documents, mappings or the rows of a table, each with an id and a text.
 
+    Args:
+        given: What the caller gives.
+        fields: Returns the names of the collection's metadata fields; called only for a name that may be mistyped.
+
     Raises:
-        UsageError: It is neither, a row has no id or no text, or a value is given twice.
+        UsageError: It is neither, a row has no id or no text, a value is given twice, or a mapping seems to have a
+            mistyped name.
     """
     if isinstance(given, (str, bytes, Mapping)):
         raise UsageError(f"{reprlib.repr(given)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
-    rows = _rows(given) if is_table(given) else given
+    fields = cache(fields)  # a service is asked once
+    rows = _rows(given) if is_table(given) else (_spelled(each, fields) for each in given)
     return [each if isinstance(each, Document) else _document(each) for each in rows]
 
 
@@ -40,7 +50,9 @@ def _document(given: Mapping[Any, Any]) -> Document:
     if not isinstance(given, Mapping):
         raise UsageError(f"{reprlib.repr(given)} is not a valid document: give {{'id': …, 'text': …}}")
     if given.get("id") in (None, "") or given.get("text") is None:
-        raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text")
+        names = (str(name) for name in given if name not in _OWN)
+        meant = next((f" (did you mean {own!r}, not {name!r}?)" for name in names if (own := _near(name, given))), "")
+        raise UsageError(f"the document {reprlib.repr(dict(given))} needs an id and a text{meant}")
     key = as_text(given["id"], "id")
     text, title = as_text(given["text"], "text"), as_text(given.get("title") or "", "title")
     beside = {name: value for name, value in given.items() if name not in _OWN}
@@ -50,6 +62,31 @@ def _document(given: Mapping[Any, Any]) -> Document:
             raise UsageError(f"the document {key!r} has {min(map(str, twice))!r} twice: leave it out of its metadata")
         metadata = {**metadata, **beside}
     return Document(text, title, key, metadata, origin=key)
+
+
+def _spelled(given: Any, fields: Callable[[], Container[str]]) -> Any:
+    """Return what was given, unless a mapping has a name much like one that it lacks, such as `titel`.
+
+    It would become a metadata field without a word. In `metadata`, a field may have any name; a table has no such
+    place, so its columns are taken as they are.
+
+    Raises:
+        UsageError: It has, and the collection has no field of that name.
+    """
+    if not isinstance(given, Mapping) or not {"id", "text"} <= given.keys():
+        return given
+    for name in given:
+        meant = _near(name, given) if isinstance(name, str) and name not in _OWN else None
+        if meant is not None and name not in fields():
+            said = f"the document {reprlib.repr(given['id'])} has {name!r} and no {meant!r}: did you mean {meant!r}? "
+            said += "To store a field of this name, put it into 'metadata'"
+            raise UsageError(said, code="unknown-field", field="documents", value=name, alternatives=(meant,))
+    return given
+
+
+def _near(name: str, given: Mapping[Any, Any]) -> str | None:
+    """Return the name of a document's part that is missing and spelled much like this one."""
+    return next(iter(get_close_matches(name.lower(), [own for own in _OWN if own not in given], 1, _ALIKE)), None)
 
 
 def with_checked_fields(document: Document) -> Document:

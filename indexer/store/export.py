@@ -172,7 +172,8 @@ def write_export(
     writer = partial(_write_xlsx, notes) if suffix == ".xlsx" else writers[suffix]
     counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
     write_output(path, lambda stream: writer(collection, counted, stream, vectors))
-    for note in filter(None, (formulas.note(), *notes)):
+    quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
+    for note in filter(None, (quoted, *notes)):
         progress(note)
     return counted.count
 

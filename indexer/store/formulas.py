@@ -31,13 +31,13 @@ class Formulas:
         self.quoted += 1
         return APOSTROPHE + value
 
-    def note(self, unchanged: str = ".jsonl and .parquet") -> str:
+    def note(self, unchanged: str, advice: str = "") -> str:
         """Return one sentence about what was changed and which files hold the rest, "" if nothing was."""
         if not self.quoted:
             return ""
         return (
             f"note: an apostrophe was put before {counted(self.quoted, 'cell')} that a spreadsheet would run as a "
-            f"formula; {unchanged} files hold the unchanged texts"
+            f"formula; {unchanged} files hold the unchanged texts{advice}"
         )
 
 

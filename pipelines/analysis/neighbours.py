@@ -166,4 +166,4 @@ def one_thread() -> Iterator[None]:
 
 
 SAMPLE = 50_000
-"""Documents that a density clustering is fitted on; the rest is carried over."""
+"""Documents that a density clustering is fitted on; the rest is assigned."""

@@ -16,7 +16,7 @@ from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of, numbers_above, sizes_inside
 from ...indexer.store.periods import by_time, name_times
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
-from ...indexer.wording import existing, on_one_line, shown_id
+from ...indexer.wording import either, existing, on_one_line, shown_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +229,28 @@ def named(catalog: Catalog, name: str, kind: str | None = None) -> Run:
         said = f"several runs are named {name!r}: say which kind ({kinds}) with {arg('kind')}"
         raise UsageError(said, code="ambiguous", field="kind", alternatives=(run.kind for run in found))
     if not found:
+        _check_kind(catalog, name, kind)
         known = (f"{run.name} ({run.kind})" for run in runs if kind is not None or not run.kind.part)
         hint = existing(known, "create one first, with `sonde cluster` for example")
         said = f"there is no run {on_one_line(name)!r} in this collection: {hint}"
         raise SondeError(said, code="not-found", field="run", value=name, alternatives=(run.name for run in runs))
     return found[0]
+
+
+def _check_kind(catalog: Catalog, name: str, kind: str | None) -> None:
+    """Refuse a kind that no run of this name has.
+
+    Raises:
+        SondeError: There are runs of this name, of other kinds, which the message names.
+    """
+    kinds = [run.kind for run in list_runs(catalog, count=False) if run.name == name] if kind is not None else []
+    chosen = [each for each in kinds if each.follows not in kinds]
+    if not chosen:
+        return
+    given = either([arg("kind", each) for each in chosen])
+    said = f"{on_one_line(name)!r} is {' and '.join(f'a {each} run' for each in chosen)}, not a {kind} run: "
+    said += f"leave the kind out, or give {given}" if len(chosen) == 1 else f"give {given}"
+    raise SondeError(said, code="not-found", field="run", value=name, alternatives=chosen)
 
 
 def newest(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
@@ -270,6 +287,7 @@ class RunBreakdown:
         column: The metadata column.
         period: "year", "month" or "day" for dates, else None: the parts are classes.
         parts: Names of periods, in order, or of classes, the largest first; numbers by size, months and days by time.
+            The last one may be "others (17 values)": the rarer classes, counted together.
         items: Clusters, topics or labels, by number.
         counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
             also in the groups above it.
@@ -352,7 +370,7 @@ def _counted(
     names = [("true" if part else "false") if boolean else str(part) for part in kept]
     places = {part: place for place, part in enumerate(kept)}
     if len(kept) < len(ranked):
-        names.append(f"{OTHERS} ({len(ranked) - len(kept):,})")
+        names.append(f"{OTHERS} ({len(ranked) - len(kept):,} values)")
     rows = {item.number: place for place, item in enumerate(items)}
     counts, once = np.zeros((len(items), len(names)), np.int64), np.zeros(len(names), np.int64)
     for number, part, count in cells:

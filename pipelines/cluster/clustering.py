@@ -43,8 +43,8 @@ class Clustering:
     Attributes:
         run: The run's name.
         clusters: Its clusters by number, and first -1, the outliers, if there are any.
-        report: What was measured: documents, distinct texts, clusters, outliers, fitted and carried texts, silhouette,
-            mean stability, and the curve that k was chosen on.
+        report: What was measured: documents, distinct texts, clusters, outliers, texts that it was fitted on (`fitted`)
+            and others that were assigned (`carried`), silhouette, mean stability, and the curve that k was chosen on.
         seconds: How long it took.
         left_out: Documents that changed meanwhile, of which the run says nothing.
     """

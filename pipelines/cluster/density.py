@@ -122,7 +122,7 @@ class DenseClusters:
     Attributes:
         labels: int64 [n], -1 for outliers; clusters are numbered by size, the largest first.
         scores: float32 [n], how much a vector belongs: HDBSCAN's probability for the fitted, the share of its
-            neighbours' votes for the carried, the cosine to its cluster's mean for an outlier put there, else 0.
+            neighbours' votes for the assigned, the cosine to its cluster's mean for an outlier put there, else 0.
         fitted: int64 rows that it was fitted on.
         near: float64 [fitted], the mean cosine of each of these to those nearest it.
     """

@@ -1,10 +1,12 @@
 """Examples of labels: texts, or stored documents, each with its label; and tables of them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.readers.read import read_rows
+from ...indexer.wording import on_one_line, shown_id
 from .labels import check_count
 
 LABEL = ("label", "category", "class", "intent", "topic", "target")
@@ -25,7 +27,7 @@ def read_labelled(path: Path) -> list[LabelledExample]:
     """Read examples from a table with a column label and one of texts, or of ids.
 
     Raises:
-        UsageError: There are no such columns, or too many labels.
+        UsageError: There are no such columns, too many labels, or two labels for one id.
         SondeError: The file cannot be read, a row has no label, or there is one label only.
     """
     rows = list(read_rows(path, lambda cells: True))
@@ -42,9 +44,34 @@ def read_labelled(path: Path) -> list[LabelledExample]:
         known = str(cells[key]) if key is not None and cells[key] not in (None, "") else None
         if not name or not (own or known):
             raise SondeError(f"{path}, {origin}: an example needs a label and a text or an id")
-        found.append(LabelledExample(name, own or None, known if not own else None))
+        found.append(LabelledExample(name, own or None, known))
+    check_labels(found, f"{path}: ")
+    found = [replace(example, id=None) if example.text else example for example in found]
     labels = len({example.label for example in found})
     check_count(labels)
     if labels < 2:
         raise SondeError(f"{path} has examples of one label only, {found[0].label!r}: give some of each of two or more")
     return found
+
+
+def check_labels(examples: Sequence[LabelledExample], where: str = "") -> None:
+    """Check that no document has two labels: a run of examples gives each document one.
+
+    Examples with an id and a text are compared by both, because the texts of one document may have labels of their own.
+
+    Args:
+        examples: The examples.
+        where: What the message begins with, such as the name of a file.
+
+    Raises:
+        UsageError: An id has two labels; the message names them.
+    """
+    labels: dict[tuple[str, str | None], str] = {}
+    for example in examples:
+        if example.id is None:
+            continue
+        first = labels.setdefault((example.id, example.text), example.label)
+        if first != example.label:
+            both = f"{on_one_line(first)!r} and {on_one_line(example.label)!r}"
+            said = f"{where}the example {shown_id(example.id)} has two labels, {both}: keep the right one"
+            raise UsageError(said, code="conflict", field="examples", value=example.id)

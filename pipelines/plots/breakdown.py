@@ -9,6 +9,8 @@ import numpy as np
 from .colors import GREY, OTHERS, PALETTE, escaped, one_line
 from .file import new_figure, plotly
 
+MARKS = 12
+"""Ticks of an axis of counts, at most."""
 SHOWN = 8
 """Lines that are drawn; a page holds the others too, to be switched on in the legend."""
 NAME = 42
@@ -53,7 +55,8 @@ class LinesPlot:
             )
         figure.update_layout(
             title=escaped(self.title), xaxis={"type": "category"}, hovermode="closest",
-            yaxis={"title": escaped(self.unit), "rangemode": "tozero"}, margin={"l": 60, "r": 20, "t": 60, "b": 60},
+            yaxis={"title": escaped(self.unit), "rangemode": "tozero", **_ticks(self.values[:SHOWN])},
+            margin={"l": 60, "r": 20, "t": 60, "b": 60},
         )  # fmt: skip
         return figure
 
@@ -66,6 +69,7 @@ class LinesPlot:
             axes.plot(marks, values, color=color, marker="o", markersize=3, linewidth=1.6, label=one_line(name, NAME))
         step = max(1, -(-len(marks) // 12))
         axes.set_xticks(marks[::step], [self.periods[mark] for mark in marks[::step]])
+        _tick(axes.yaxis, self.values)
         axes.set_ylabel(self.unit)
         axes.set_ylim(bottom=0)
         axes.set_title(self.title, loc="left", fontsize=13)
@@ -106,7 +110,8 @@ class BarsPlot:
         if len(found) <= len(PALETTE):
             return found
         rest = found[len(PALETTE) - 1 :]
-        other = (f"{OTHERS} ({len(rest)})", GREY, np.sum([part[2] for part in rest], axis=0), [""] * len(self.classes))
+        values = np.sum([part[2] for part in rest], axis=0)
+        other = (f"{OTHERS} ({len(rest)} groups)", GREY, values, [""] * len(self.classes))
         return [*found[: len(PALETTE) - 1], other]
 
     def interactive(self) -> Any:
@@ -123,7 +128,8 @@ class BarsPlot:
                 )
             )  # fmt: skip
         figure.update_layout(
-            title=escaped(self.title), barmode="stack", bargap=0.25, xaxis={"title": escaped(self.unit)},
+            title=escaped(self.title), barmode="stack", bargap=0.25,
+            xaxis={"title": escaped(self.unit), **_ticks(self.values.sum(axis=0))},
             height=max(420, 150 + 30 * len(self.classes)), margin={"l": 10, "r": 20, "t": 60, "b": 60},
             legend={"traceorder": "normal"},
             yaxis={"autorange": "reversed", "automargin": True, "tickvals": marks,
@@ -140,6 +146,7 @@ class BarsPlot:
             left = left + values
         axes.set_yticks(marks, [one_line(name, CLASS) for name in self.classes])
         axes.set_ylim(len(marks) - 0.5, -0.5)
+        _tick(axes.xaxis, self.values)
         axes.set_xlabel(self.unit)
         axes.set_title(self.title, loc="left", fontsize=13)
         axes.grid(axis="x", color="#e5e5e5")
@@ -150,3 +157,21 @@ class BarsPlot:
         if self.names:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9)
         return figure
+
+
+def _whole(values: np.ndarray) -> bool:
+    """Whether all values are counts, so that a tick between two of them has no meaning."""
+    return bool((values == np.floor(values)).all())
+
+
+def _ticks(values: np.ndarray) -> dict[str, int]:
+    """Return what a Plotly axis needs for whole-number ticks: at most one tick for each count from 0 to the largest."""
+    return {"nticks": min(MARKS, int(values.max(initial=1)) + 1)} if _whole(values) else {}
+
+
+def _tick(axis: Any, values: np.ndarray) -> None:
+    """Give a matplotlib axis of counts ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    if _whole(values):
+        axis.set_major_locator(MaxNLocator(MARKS, integer=True, steps=[1, 2, 5, 10]))

@@ -20,7 +20,7 @@ from ...indexer.store.kinds import LABEL as LABEL_RUN
 from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
-from ..label.examples import LabelledExample
+from ..label.examples import LabelledExample, check_labels
 from ..label.labels import Label
 from ..label.margins import Margins
 from ..label.notes import notes_of
@@ -94,7 +94,7 @@ def label_by_examples(
         notify: Receives progress and sentences.
 
     Raises:
-        UsageError: A setting is not valid, or the run's name is taken.
+        UsageError: A setting is not valid, an id has two labels, or the run's name is taken.
         SondeError: An example's document does not exist, or the collection is empty or cannot be written.
     """
     began = time.monotonic()
@@ -106,6 +106,7 @@ def label_by_examples(
         name = "none" if settings.promise is None else "promise"
         said = f"{arg(name)} is for labels from their names: give {arg('examples')} texts that fit no other label"
         raise UsageError(said, code="conflict", field=name)
+    check_labels(examples)
     check_run_name(collection.open_catalog(), LABEL_RUN, settings.name, settings.replace)
     names = list(dict.fromkeys(example.label for example in examples))
     labels = [Label(name) for name in names]

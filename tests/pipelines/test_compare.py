@@ -14,6 +14,7 @@ from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
+from sonde.pipelines.analysis.counts import Counts
 from sonde.pipelines.analysis.terms import best_terms, count_terms, distinctive, weights
 from sonde.pipelines.compare import Contrast, RunComparison, term_log_odds
 

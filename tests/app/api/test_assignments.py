@@ -36,3 +36,11 @@ def test_a_document_with_two_labels_comes_twice(shop: sonde.Collection) -> None:
 def test_an_unknown_run_is_refused(shop: sonde.Collection) -> None:
     with pytest.raises(sonde.SondeError, match=r"there is no run 'three'.*only two \(cluster\)"):
         shop.assignments("three")
+
+
+def test_a_run_of_another_kind_is_named_with_its_kinds(shop: sonde.Collection) -> None:
+    shop.label(["parcel", "battery"], name="two", engine="similarity")
+    said = """'two' is a cluster run and a label run, not a map run: give kind="cluster" or kind="label"$"""
+    with pytest.raises(sonde.SondeError, match=said) as it:
+        shop.run("two", "map")
+    assert (it.value.code, it.value.value) == ("not-found", "two")

@@ -223,6 +223,9 @@ MISTAKES = {
     "update C labels": "'labels' is a label run: only cluster, topic, map and taxonomy runs can be updated; "
     "for new documents, run `sonde label` again with the same labels, --name labels and --replace",
     "delete C nope": "there is no run 'nope'",
+    "delete C kmeans --kind tag": "'kmeans' is a cluster run, not a tag run: "
+    "leave the kind out, or give --kind cluster",
+    "show C tag:kmeans": "'kmeans' is a cluster run, not a tag run: leave the kind out, or give --kind cluster",
 }
 
 

@@ -70,6 +70,15 @@ def test_runs_are_listed_renamed_and_deleted(themed: Collection, sonde: Command)
     assert (json.loads(line)["name"], json.loads(line)["documents"]) == ("c", 120)
 
 
+def test_texts_beyond_the_sample_are_assigned_everywhere(themed: Collection, sonde: Command) -> None:
+    """One word for one thing; the key in JSON stays, because scripts read it."""
+    ran = sonde("cluster", themed.path, "--method", "density", "--min-size", 8, "--sample", 100, "--refits", 0)
+    number = json.loads(sonde("runs", "show", themed.path, "density", "--json").out)["report"]["carried"]
+    assert 0 < number <= 20 and f"{number} more assigned by their neighbours" in ran.said[-1]
+    shown = sonde("runs", "show", themed.path, "density").out
+    assert f", assigned {number}, " in shown and "carried" not in shown
+
+
 def test_a_merge_says_how_many_documents_moved(themed: Collection, sonde: Command) -> None:
     assert sonde("cluster", themed.path, "-k", 3, "--refits", 0).out.endswith(
         f"try: sonde runs show {themed.path} kmeans 0\n"

@@ -19,7 +19,7 @@ def test_documents_are_sent_in_requests_that_a_service_reads(
     given = [{"id": f"n{number}", "text": "long " * 300} for number in range(7)]
     monkeypatch.setattr("sonde.app.http.parts.MOST_BYTES", 4_000)
     assert there.put(given).added == 7
-    sizes = [len(part) for part in parts_of(given_documents(given))]
+    sizes = [len(part) for part in parts_of(given_documents(given, set))]
     assert sizes == [2, 2, 2, 1]
     monkeypatch.setattr("sonde.app.http.parts.AT_ONCE", 1)
     with pytest.raises(SondeError) as raised:

@@ -77,3 +77,29 @@ def test_fields_may_be_in_metadata_and_beside_it(either: Collection) -> None:
     document = {"id": "9", "text": "New.", "stars": 4, "metadata": {"kind": "screen"}}
     assert either.put([document, sonde.Document("Old.", key="8", metadata={"stars": 1})]).added == 2
     assert either.get("9").metadata == {"stars": 4, "kind": "screen"}
+
+
+@pytest.mark.parametrize(("name", "meant"), [("titel", "title"), ("Title", "title"), ("metdata", "metadata")])
+def test_a_mistyped_name_is_refused_and_a_field_of_this_name_is_not(either: Collection, name: str, meant: str) -> None:
+    said = (
+        f"^the document '8' has '{name}' and no '{meant}': did you mean '{meant}'. To store a field of this name, put"
+    )
+    given = {"id": "8", "text": "a", name: "b"}
+    with pytest.raises(UsageError, match=said):
+        either.put([{"id": "7", "text": "c"}, given])
+    assert len(either) == 3, "nothing is written"
+    assert either.put([given | {meant: "T" if meant == "title" else {"stars": 1}}]).added == 1
+    assert either.get("8").metadata[name] == "b"
+    assert either.put([{"id": "9", "text": "a", name: "b"}]).added == 1, "the collection has this field now"
+
+
+def test_a_field_with_the_name_of_a_mistake_can_be_stored(either: Collection) -> None:
+    assert either.put([{"id": "8", "text": "a", "metadata": {"tile": "blue"}}]).added == 1
+    assert either.put(pd.DataFrame({"id": ["9"], "text": ["b"], "tilt": [3]})).added == 1
+    assert (either.get("8").metadata["tile"], either.get("9").metadata["tilt"]) == ("blue", 3)
+
+
+@pytest.mark.parametrize("given", [{"ID": "8", "text": "a"}, {"id": "8", "txt": "a"}])
+def test_a_missing_id_or_text_says_which_name_was_meant(either: Collection, given: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"needs an id and a text \(did you mean '(id|text)', not '(ID|txt)'\?\)$"):
+        either.put([given])

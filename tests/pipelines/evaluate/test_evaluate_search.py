@@ -7,6 +7,7 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 import pytest
+from command_line import Command
 from searched import QUERIES, collection  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
@@ -40,6 +41,36 @@ def test_reranking_is_a_mode(collection: Collection, judged: tuple[Path, Path]) 
     """It was left out without a word."""
     with pytest.raises(UsageError, match="leave out rerank, and add 'rerank' to modes"):
         collection.evaluate_search(*judged, modes=("hybrid",), rerank=True)
+
+
+def test_the_mode_rerank_takes_a_model_and_the_others_none(
+    collection: Collection, judged: tuple[Path, Path], sonde: Command
+) -> None:
+    """It said that rerank must be set to True, also on the command line, which has no such option."""
+    (found,) = collection.evaluate_search(*judged, modes=("rerank",), rerank_model="late")
+    assert found.second_stage == "late interaction over the best 50"
+    for name, value in (("rerank_model", "late"), ("rerank_budget", "1s")):
+        with pytest.raises(UsageError, match=f"^{name} is for the mode 'rerank': add 'rerank' to modes"):
+            collection.evaluate_search(*judged, **{name: value})  # type: ignore[arg-type]
+    words = ("evaluate", "search", collection.path, "--queries", judged[0], "--qrels", judged[1])
+    ran = sonde(*words, "--rerank-model", "late")
+    ran.refused("--rerank-model is for the mode 'rerank': add 'rerank' to --modes, or leave it out", code=2)
+
+
+def test_reranking_without_a_late_index_says_how_to_build_one(
+    collection: Collection, judged: tuple[Path, Path], sonde: Command
+) -> None:
+    words = ("evaluate", "search", collection.path, "--queries", judged[0], "--qrels", judged[1], "--modes")
+    note = (
+        "note: there is no late index, so reranking embeds passages for every query; "
+        f"`sonde late {collection.path}` builds one, and `sonde index --late` while it indexes"
+    )
+    assert note in sonde(*words, "hybrid,rerank", "--rerank-model", "late").said
+    assert note in sonde(*words, "rerank", "--json").said
+    assert "late index" not in sonde(*words, "hybrid").err
+    collection.late()
+    assert "late index" not in sonde(*words, "rerank").err
+    collection.late(remove=True)
 
 
 def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tuple[Path, Path], tmp_path: Path) -> None:

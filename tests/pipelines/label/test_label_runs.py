@@ -306,6 +306,16 @@ def test_a_file_of_true_labels_that_says_nothing(folder: Path, tmp_path: Path) -
             collection.evaluate_labels(truth=tmp_path / "t.csv")
 
 
+def test_a_mapping_of_true_labels_that_says_nothing(folder: Path) -> None:
+    collection = opened(folder)
+    collection.label(LABELS, engine="similarity", threshold=0.0)
+    nothing: list[dict[str, str | list[str]]] = [{}, {"1": ""}, {"1": [], "2": " "}]
+    for truth in nothing:
+        with pytest.raises(UsageError, match="truth has no labels: give the id of at least one document with its"):
+            collection.evaluate_labels(truth=truth)
+    assert collection.evaluate_labels(truth={"1": LABELS[1], "2": []}).documents == 1
+
+
 def test_the_run_that_has_the_labels_of_the_column_is_evaluated(folder: Path) -> None:
     collection = opened(folder)
     collection.label(["apple", "music", "cloud", "river"], engine="similarity", threshold=0.0, name="truth run")

@@ -105,7 +105,23 @@ def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_bars_beyond_the_palette_are_one() -> None:
     bars = PLOTS["many bars"].interactive().data
-    assert len(bars) == 20 and (bars[-1].name, bars[-1].x) == ("others (11)", (11,))
+    assert len(bars) == 20 and (bars[-1].name, bars[-1].x) == ("others (11 groups)", (11,))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 9, 12, 17, 250, 4_321])
+def test_counts_have_ticks_at_whole_numbers(most: int) -> None:
+    """Both axes of counts; those of shares keep their fractions."""
+    counts = np.array([[most, 0], [0, 1]])
+    lines = LinesPlot("lines", ["2024-01", "2024-02"], ["a", "b"], counts, [["", ""]] * 2)
+    bars = BarsPlot("bars", ["x", "y"], ["a", "b"], counts, [["", ""]] * 2)
+    for axis in (lines.still().axes[0].yaxis, bars.still().axes[0].xaxis):
+        ticks = axis.get_majorticklocs()
+        assert 2 <= len(ticks) <= 14 and (ticks == np.round(ticks)).all(), ticks
+    for axis in (lines.interactive().layout.yaxis, bars.interactive().layout.xaxis):
+        assert axis.nticks == min(12, most + 1), "Plotly's step is then 1 or more"
+    shares = LinesPlot("lines", ["2024-01", "2024-02"], ["a", "b"], counts / most / 2, [["", ""]] * 2)
+    assert shares.interactive().layout.yaxis.nticks is None
+    assert 0.1 in shares.still().axes[0].yaxis.get_majorticklocs()
 
 
 def test_names_on_a_map_lie_above_the_points_and_change_with_the_zoom() -> None:

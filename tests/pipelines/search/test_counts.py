@@ -1,5 +1,6 @@
 """Counting by a column gives what a loop over the rows gives."""
 
+import csv
 from collections import Counter
 from datetime import date
 from pathlib import Path
@@ -98,6 +99,37 @@ def test_months_and_years_count_as_dates_for_periods_that_are_as_long(tmp_path: 
     ):  # fmt: skip
         with pytest.raises(UsageError, match=f"{column!r} has no dates .{said}.; columns of dates here: none"):
             collection.count_by(column, period=period)  # type: ignore[arg-type]
+
+
+def test_a_text_column_of_dates_names_the_value_that_keeps_it_text(tmp_path: Path) -> None:
+    """The first value is a good date: the message is about the one that is not, also if the filter leaves it out."""
+    days = [f"{day:02d}.03.2026" for day in range(1, 20)]
+    rows = [
+        {
+            "id": str(place),
+            "text": "a text",
+            "slip": "soon" if place == 9 else day,
+            "either": f"{place % 3 + 1:02d}/04/2026",
+            "shop": day if place < 5 else "Bath",
+        }
+        for place, day in enumerate(days)
+    ]
+    with (tmp_path / "c.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    collection = index(tmp_path / "c.csv", tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    for column, said in (
+        ("slip", "is text: 'soon' is not a date; index the file again, and give the column the type date; columns"),
+        (
+            "either",
+            r"is text: its dates are not all in one clear form \('01/04/2026'\); index the file again, and give",
+        ),
+        ("shop", r"has no dates \('Bath' names no month\)"),
+    ):
+        for where in (None, "id < '3'"):
+            with pytest.raises(UsageError, match=f"period is 'month', but '{column}' {said}"):
+                collection.count_by(column, where, period="month")
 
 
 @pytest.mark.parametrize(

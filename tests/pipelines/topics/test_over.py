@@ -14,7 +14,8 @@ pytestmark = needs("bertopic")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     """Topics and clusters of 120 documents: their day, its month, two of the months, and texts that name the time."""
     made = [
-        {**row, "month": row["day"][:7], "two": row["day"][:7] if row["day"] < "2024-03" else "",
+        {**row, "code": f"c-{row['id']}", "month": row["day"][:7],
+         "two": row["day"][:7] if row["day"] < "2024-03" else "",
          "when": row["day"][: 10 if row["day"] > "2024-04" else 7] if row["day"] > "2024-02" or row["stars"] else None}
         for row in rows()
     ]  # fmt: skip
@@ -62,3 +63,9 @@ def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -
     assert by.timed and not shop.topic_run().by("theme").timed
     clusters = shop.breakdown("k", "when")
     assert tuple(zip(clusters.parts, clusters.totals.tolist(), strict=True)) == expected
+
+
+def test_rare_values_are_one_part_that_says_how_many_they_are(shop: Collection) -> None:
+    """The number is of values, which the name says: beside bars of documents, a bare one looked like documents."""
+    found = shop.breakdown("k", "code")
+    assert (len(found.parts), found.parts[-1], found.totals[-1]) == (30, "others (91 values)", 91)

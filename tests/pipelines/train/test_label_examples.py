@@ -94,12 +94,27 @@ def test_a_tuned_model_reads_the_documents_again(tmp_path: Path) -> None:
         ("text,label\na,x\nb,x\n", "examples of one label only, 'x'"),
         ("text,label\na,x\nb,\n", "an example needs a label and a text or an id"),
         ("page,n\na,1\n", r"columns label and text \(or id\), not page, n"),
+        ("id,label\n7,x\n8,y\n7,y\n", "e.csv: the example '7' has two labels, 'x' and 'y': keep the right one"),
+        ("id,text,label\n7,a,x\n8,b,y\n7,a,y\n", "e.csv: the example '7' has two labels, 'x' and 'y'"),
     ],
 )
 def test_examples_that_cannot_be_used_are_one_line(tmp_path: Path, content: str, says: str) -> None:
     (tmp_path / "e.csv").write_text(content)
     with pytest.raises(SondeError, match=says):
         read_labelled(tmp_path / "e.csv")
+
+
+def test_texts_of_one_document_may_have_different_labels(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("doc_id,sentence,label\n7,a,x\n7,b,y\n7,a,x\n")
+    assert [(each.text, each.id, each.label) for each in read_labelled(tmp_path / "e.csv")] == [
+        ("a", None, "x"), ("b", None, "y"), ("a", None, "x"),
+    ]  # fmt: skip
+
+
+def test_a_document_with_two_labels_is_refused_before_a_model_reads(collection: StoredCollection) -> None:
+    given = [LabelledExample("a", id="7"), LabelledExample("b", id="8"), LabelledExample("b", id="7")]
+    with pytest.raises(UsageError, match=r"^the example '7' has two labels, 'a' and 'b': keep the right one"):
+        label_by_examples(collection, given)
 
 
 def test_an_example_must_be_a_document(collection: StoredCollection) -> None:
