@@ -192,11 +192,8 @@ def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         for n in range(12)
     ]  # fmt: skip
     (folder / "reviews.csv").write_text(csv(reviews))
-    typed = [
-        {"id": 900 + n, "text": f"ticket {n}", "age": n or "?!", "opened": "03/04/2024", "version": "1.10"}
-        for n in range(12)
-    ]
-    (folder / "tickets.csv").write_text(csv(typed))
+    typed = {"age": "1", "opened": "03/04/2024", "version": "1.10"}
+    (folder / "tickets.csv").write_text(csv([{"id": 900, "text": "a ticket"} | typed]))
     (folder / "more.csv").write_text(csv([row | {"id": row["id"] + 100} for row in reviews]))
     papers = [{"arxiv_id": f"a{n}", "title": f"Paper {n}", "abstract": f"Graph neural networks, part {n}",
                "categories": ["cs.LG", "stat.ML"], "year": 2018 + n} for n in range(6)]  # fmt: skip
