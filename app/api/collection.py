@@ -172,13 +172,18 @@ def estimate(
     """
     from ...indexer.ingest import BuildSettings, estimate_source
     from ...indexer.readers import ReadOptions
-    from ...indexer.sharded.build import encoder_of_shards
+    from ...indexer.sharded.build import encoder_of_shards, ids_of_shards
+    from ...indexer.sharded.layout import Sharding
 
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
     if address := address_of(to):
         raise SondeError(f"{address} is in an object store: to estimate, name a folder on this machine", code="sharded")
-    encoder = encoder_of_shards(Path(to), building, progress) if is_sharded(Path(to)) else None
-    return estimate_source(source, Path(to), read or ReadOptions(), building, encoder=encoder, notify=progress)
+    encoder, known = None, None
+    if is_sharded(Path(to)):
+        encoder, known = encoder_of_shards(Path(to), building, progress), ids_of_shards(Sharding.read(Path(to)))
+    return estimate_source(
+        source, Path(to), read or ReadOptions(), building, encoder=encoder, known=known, notify=progress
+    )
 
 
 def _refuse_address(to: str | Path) -> None:

@@ -141,6 +141,7 @@ def index(
       sonde index reviews.csv
       sonde index reviews.csv more.csv --to reviews.sonde
       sonde index papers.parquet --to papers.sonde --text abstract --title title
+      sonde index tickets.csv --type age=integer --type opened=date:%d/%m/%Y
       sonde index docs/ --to docs.sonde --sync
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """

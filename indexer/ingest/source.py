@@ -22,7 +22,7 @@ from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..store.retyping import GIVEN
 from ..wording import counted, on_one_line
-from .ids import known_ids, read_with_ids
+from .ids import KnownIds, known_ids, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
@@ -190,19 +190,20 @@ def estimate_source(
     *,
     encoder: Encoder | None = None,
     documents: int | None = None,
+    known: KnownIds | None = None,
     notify: Notify = silent,
 ) -> Estimate:
     """Return what indexing a source would take, from embedding its first documents; nothing is written.
 
     `documents` is how many there are, where that is known; otherwise it follows from the share that was read. Standard
-    input is read to its end.
+    input is read to its end. `known` is where a sharded collection takes its ids from.
 
     Raises:
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read.
     """
     options = replace(options, type_hint=given_types(folder))
-    reading, _ = read_with_ids(source, known_ids(folder), options, "last", notify)
+    reading, _ = read_with_ids(source, known or known_ids(folder), options, "last", notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(PROBE_DOCUMENTS)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)

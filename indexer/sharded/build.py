@@ -109,7 +109,7 @@ def index_sharded(
     began = time.monotonic()
     _check(folder, shards)
     known = Sharding.read(folder)
-    ids = KnownIds(known is None, known and known.id_column)
+    ids = ids_of_shards(known)
     if known:
         _refuse_other_types(folder, known.types, options.type)
         options = replace(options, type_hint=known_types(known.types))
@@ -136,6 +136,11 @@ def index_sharded(
         for name in COUNTS:
             setattr(tally, name, sum(each.counts[name] for each in done))
         return tally.finish(time.monotonic() - began)
+
+
+def ids_of_shards(known: Sharding | None) -> KnownIds:
+    """Return where a sharded collection takes its ids from; None is one that is yet to be made."""
+    return KnownIds(known is None, known and known.id_column)
 
 
 def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:

@@ -1,7 +1,7 @@
 """An update keeps what identifies the documents, and what people said of them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from command_line import Command
@@ -9,6 +9,9 @@ from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import UsageError
+from sonde.indexer.ingest import estimate_source
+from sonde.indexer.sharded.build import ids_of_shards
+from sonde.indexer.sharded.layout import Sharding
 
 HEAD = "ticket_id,text,month\n"
 ROWS = [f"T-{number},The card number {number} was lost,2026-0{1 + number % 9}\n" for number in range(40)]
@@ -132,3 +135,11 @@ def test_tags_and_corrections_stay_when_a_text_changes(made: Path, sonde: Comman
     assert opened.verify() == []
     opened.delete(["T-1"])
     assert [row["id"] for row in opened.rows() if row["tag:mine"]] == ["T-2"]
+
+
+def test_an_estimate_reads_the_ids_as_the_run_does(made: Path) -> None:
+    (made / "t.csv").write_text("Ticket No,text,month\n" + "".join(ROWS))
+    sharding, encoder = Sharding.read(made / "t.sonde"), cast(Any, FakeEncoder())
+    known = ids_of_shards(sharding) if sharding else None
+    with pytest.raises(UsageError, match="has no column 'ticket_id', from which this collection takes its ids"):
+        estimate_source(made / "t.csv", made / "t.sonde", encoder=encoder, known=known)
