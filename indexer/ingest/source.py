@@ -70,7 +70,7 @@ def index_source(
         settings=settings,
         sample=sample,
         id_column=id_column,
-        types=options.type,
+        types=reading.given_types,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source, folder),

@@ -33,7 +33,12 @@ _DIRECTIVE = re.compile(r"%[aAbBdHIjmMpSyYzZ%]")
 
 @dataclass(frozen=True)
 class Coerced(ColumnType):
-    """A type that was given to a column; `value` gives a str for a cell that does not fit any other type."""
+    """A type that was given to a column; `value` gives a str for a cell that does not fit any other type.
+
+    `given` is how it is given, with the format of its dates.
+    """
+
+    given: str = ""
 
     def value(self, raw: object) -> Value:
         """The cell's value; strings are parsed, also where a JSON file holds them."""
@@ -59,9 +64,9 @@ class Misfits:
 
     def describe(self, column: str) -> str:
         """Say it in a sentence."""
-        many = f"{counted(self.count, 'value')} of {on_one_line(column)!r} {'is' if self.count == 1 else 'are'} not"
-        said = f"{many} {NAMED[self.kind]} and {'was' if self.count == 1 else 'were'} left out"
-        return f"{said} (the first: {on_one_line(self.first)!r}, {self.origin})"
+        do, were, which = ("does", "was", ":") if self.count == 1 else ("do", "were", "; the first is")
+        said = f"{counted(self.count, 'value')} of {on_one_line(column)!r} {do} not fit the type {self.kind}"
+        return f"{said} and {were} left out{which} {on_one_line(self.first)!r} ({self.origin})"
 
 
 def check_types(types: Any) -> None:
@@ -108,10 +113,20 @@ def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
         UsageError: No value of the sample fits, or two ways of reading dates or numbers differ and fit equally well.
     """
     if kind.startswith(_FORMAT):
-        return Coerced("date", _dated(dated_by(kind.removeprefix(_FORMAT))))
+        return _dates(kind.removeprefix(_FORMAT))
+    if kind == "text":
+        return Coerced(kind, None, kind)
     texts = [text for value in values if (text := cell_text(value).strip()).lower() not in NOTHING]
-    texts, parses = list(dict.fromkeys(texts))[:_TRIED], _PARSERS.get(kind)
-    return Coerced(kind, _best(column, kind, parses, texts) if parses else None)
+    parses = _PARSERS[kind]
+    place = _best(column, kind, parses, list(dict.fromkeys(texts))[:_TRIED])
+    return Coerced(kind, parses[place], kind) if kind != "date" or place == 0 else _dates(_DATES[place - 1][0])
+
+
+def _dates(pattern: str) -> Coerced:
+    """Return the type of dates of a format; ISO dates, such as those of an export, are read too."""
+    parse = dict(_DATES).get(pattern) or dated_by(pattern)
+    either: Parse = lambda text: iso_date(text) if _read(iso_date, text) is not None else parse(text)  # noqa: E731
+    return Coerced("date", either, _FORMAT + pattern)
 
 
 def check_fit(column: str, kind: Coerced, values: Sequence[Value]) -> None:
@@ -123,7 +138,10 @@ def check_fit(column: str, kind: Coerced, values: Sequence[Value]) -> None:
     present = [value for value in values if cell_text(value).strip().lower() not in NOTHING]
     if present and not any(kind_of(kind.value(value)) == kind.kind for value in present):
         first = on_one_line(cell_text(present[0]))
-        what = f"no value of the column {on_one_line(column)!r} is {NAMED[kind.kind]} (the first one is {first!r})"
+        form = f" of the form {kind.given.removeprefix(_FORMAT)}" if kind.given.startswith(_FORMAT) else ""
+        what = (
+            f"no value of the column {on_one_line(column)!r} is {NAMED[kind.kind]}{form} (the first one is {first!r})"
+        )
         raise UsageError(f"{what}: give it another {arg('type')}", code="wrong-type", field="type", value=kind.kind)
 
 
@@ -138,8 +156,8 @@ def _is_format(pattern: str) -> bool:
     return True
 
 
-def _best(column: str, kind: str, parses: Sequence[Parse], texts: Sequence[str]) -> Parse:
-    """Return what reads most of the texts; the first one, ISO dates and plain decimals, leaves no doubt.
+def _best(column: str, kind: str, parses: Sequence[Parse], texts: Sequence[str]) -> int:
+    """Return the place of what reads most of the texts; the first, ISO dates and plain decimals, leaves no doubt.
 
     Raises:
         UsageError: Another one reads equally many, and something else.
@@ -151,12 +169,7 @@ def _best(column: str, kind: str, parses: Sequence[Parse], texts: Sequence[str])
         differing = [text for text in texts if len(other) == most and other.get(text) != read[first].get(text)]
         if differing:
             raise _ambiguous(column, kind, differing[0])
-    return parses[first]
-
-
-def _dated(parse: Parse) -> Parse:
-    """Return what reads ISO dates too, such as those of an export."""
-    return lambda text: iso_date(text) if _read(iso_date, text) is not None else parse(text)
+    return first
 
 
 def _read(parse: Parse, text: str) -> Value:
@@ -191,10 +204,11 @@ def _flag(text: str) -> bool:
     return _FLAGS[text.lower()] if text.lower() in _FLAGS else boolean(text)
 
 
+_DATES = (*((pattern, dated_by(pattern)) for pattern in DATE_FORMATS), *month_parsers())
 _PARSERS: dict[str, tuple[Parse, ...]] = {
     "integer": (_whole,),
     "real": (real, grouped, with_comma),
     "boolean": (_flag,),
-    "date": (iso_date, *map(dated_by, DATE_FORMATS), *month_parsers()),
+    "date": (iso_date, *(parse for _, parse in _DATES)),
     "list": (json_list,),
 }

@@ -210,6 +210,8 @@ class _Finder:
             if self._existing(name, "typed") in taken - {""}:
                 said = f"the column {on_one_line(name)!r} becomes no metadata, so it has no type"
                 raise UsageError(f"{said}: leave it out of {arg('type')}", code="conflict", field="type", value=name)
+            before = self._options.type_hint.get(name, "")
+            kind = before if before.partition(":")[0] == kind else kind  # with the format that was found then
             found[name] = coerced(name, kind, self._profiles[name].values)
             check_fit(name, found[name], self._profiles[name].values)
         for name, kind in self._options.type_hint.items():

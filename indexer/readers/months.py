@@ -35,9 +35,9 @@ def common_month(texts: Sequence[str]) -> ParseMonth | None:
     return next((parse for form, pattern in _FORMS if _reads_all(parse := _read_by(form, pattern), texts)), None)
 
 
-def month_parsers() -> list[ParseMonth]:
-    """Return what reads months of each form."""
-    return [_read_by(form, pattern) for form, pattern in _FORMS]
+def month_parsers() -> list[tuple[str, ParseMonth]]:
+    """Return each form of months, as a format of strptime, with what reads it."""
+    return [(form, _read_by(form, pattern)) for form, pattern in _FORMS]
 
 
 def are_seasons(texts: Sequence[str]) -> bool:

@@ -153,6 +153,7 @@ class Part:
         items = [item for _, item in sample]
         roles = self._roles(items, options)
         self.columns = roles.columns
+        self.types = roles.types
         self._maker = DocumentMaker(roles, options.max_chars, options.leave_out)
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
@@ -253,6 +254,12 @@ class Reading:
     def ids(self) -> Iterator[str]:
         """Start a pass over the ids alone, those of rows that cannot be used among them; not for a single pass."""
         return (key for part in self._parts for key in part.ids() if key is not None)
+
+    @property
+    def given_types(self) -> dict[str, str]:
+        """The types that columns were given, with the formats of dates that were found."""
+        types = (item for part in self._parts for item in part.types.items())
+        return {name: kind.given for name, kind in types if isinstance(kind, Coerced)}
 
     def misfits(self) -> Iterator[tuple[str, str, Misfits]]:
         """Give the source and the column of values that did not fit a type that the column was given, and these."""

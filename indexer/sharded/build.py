@@ -116,7 +116,7 @@ def index_sharded(
     reading, id_column = read_with_ids(source, ids, options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     with _writing(folder, settings, notify):
-        remembered = (id_column, dict(options.type))
+        remembered = (id_column, reading.given_types)
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
@@ -221,7 +221,7 @@ def _check(folder: Path, shards: int | None) -> None:
 
 def _refuse_other_types(folder: Path, known: Mapping[str, str], given: Mapping[str, str]) -> None:
     for name, kind in given.items():
-        if known.get(name) != kind:
+        if kind not in (known.get(name), known.get(name, "").partition(":")[0]):
             said = f"{folder} is in shards, whose columns keep the types that they were given when it was made"
             advice = f"leave out {arg('type')} for {on_one_line(name)!r}, or index the sources into a new collection"
             raise UsageError(f"{said}: {advice}", code="conflict", field="type", value=kind)

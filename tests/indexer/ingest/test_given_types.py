@@ -46,7 +46,7 @@ def fields(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("shards", [None, 2])
 def test_types_are_given_and_remembered(tmp_path: Path, shards: int | None) -> None:
     left_out = (
-        f"note: {tmp_path / 't.csv'}: 1 value of 'n' is not an integer and was left out (the first: 'unknown', row 4)"
+        f"note: {tmp_path / 't.csv'}: 1 value of 'n' does not fit the type integer and was left out: 'unknown' (row 4)"
     )
     assert run(tmp_path, types=TYPES, shards=shards) == [left_out]
     assert fields(tmp_path) == {"n": "integer", "day": "date", "version": "text"}
@@ -56,7 +56,7 @@ def test_types_are_given_and_remembered(tmp_path: Path, shards: int | None) -> N
     assert run(tmp_path) == [left_out]
     more = "id,text,n,day,version\n90,Another text,many,28/02/2024,2\n"
     assert run(tmp_path, more)[0].endswith(
-        "1 value of 'n' is not an integer and was left out (the first: 'many', row 1)"
+        "1 value of 'n' does not fit the type integer and was left out: 'many' (row 1)"
     )
     assert fields(tmp_path) == {"n": "integer", "day": "date", "version": "text"}
     with Collection.open(tmp_path / "t.sonde") as collection:
@@ -90,6 +90,16 @@ def test_a_document_that_does_not_fit_is_named(tmp_path: Path) -> None:
         collection.delete(["3"])
     assert run(tmp_path, others) == ["n changes from type text to integer, as set"]
     assert fields(tmp_path)["n"] == "integer"
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_the_format_of_dates_that_was_found_is_kept(tmp_path: Path, shards: int | None) -> None:
+    """In a small file of the next week, day and month can be either way round."""
+    run(tmp_path, "id,text,day\n1,A text,25/12/2023\n2,Another,03/04/2024\n", {"day": "date"}, shards=shards)
+    for types in ({}, {"day": "date"}):
+        run(tmp_path, "id,text,day\n3,A third text,05/06/2024\n", types)
+    with Collection.open(tmp_path / "t.sonde") as collection:
+        assert [collection.get(id).metadata["day"] for id in "23"] == [date(2024, 4, 3), date(2024, 6, 5)]
 
 
 def test_shards_keep_the_types_that_they_were_given(tmp_path: Path) -> None:

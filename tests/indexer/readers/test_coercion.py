@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_counted_in_every_pass_anew(tmp_path: Path) -> None
         ((source, column, found),) = reading.misfits()
         assert source == str(tmp_path / "t.csv")
         assert found.describe(column) == (
-            "2 values of 'x' are not an integer and were left out (the first: 'soon', row 2)"
+            "2 values of 'x' do not fit the type integer and were left out; the first is 'soon' (row 2)"
         )
 
 
@@ -99,6 +99,7 @@ def test_what_does_not_fit_is_counted_in_every_pass_anew(tmp_path: Path) -> None
         ("date:%d", ["3"], "the type of 'x' is 'date:%d'"),
         ("date:%Q%Y", ["3"], "the type of 'x' is 'date:%Q%Y'"),
         ("integer", ["a", "b"], r"no value of the column 'x' is an integer \(the first one is 'a'\): give"),
+        ("date:%d.%m.%Y", ["3/4/24"], r"no value of the column 'x' is a date of the form %d.%m.%Y \(the first one is"),
         ("date", ["03/04/2024", "05/06/2024"], "'03/04/2024' in the column 'x' can be read in two ways: give the"),
         ("real", ["1,234", "5,678"], "'1,234' in the column 'x' can be read in two ways: write it as 1234.5"),
     ],
