@@ -172,7 +172,7 @@ def estimate(
     """
     from ...indexer.ingest import BuildSettings, estimate_source
     from ...indexer.readers import ReadOptions
-    from ...indexer.sharded.build import encoder_of_shards, ids_of_shards
+    from ...indexer.sharded.build import columns_of_shards, encoder_of_shards
     from ...indexer.sharded.layout import Sharding
 
     building = settings_from(BuildSettings, settings, options, "estimate", ("read", *PROGRESS))
@@ -180,7 +180,7 @@ def estimate(
         raise SondeError(f"{address} is in an object store: to estimate, name a folder on this machine", code="sharded")
     encoder, known = None, None
     if is_sharded(Path(to)):
-        encoder, known = encoder_of_shards(Path(to), building, progress), ids_of_shards(Sharding.read(Path(to)))
+        encoder, known = encoder_of_shards(Path(to), building, progress), columns_of_shards(Sharding.read(Path(to)))
     return estimate_source(
         source, Path(to), read or ReadOptions(), building, encoder=encoder, known=known, notify=progress
     )

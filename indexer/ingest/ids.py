@@ -1,22 +1,20 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..document import Document
-from ..errors import Message, SondeError, UsageError, arg
+from ..errors import Message, UsageError, arg
 from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
 from ..readers.column_finder import AS_BEFORE, CODES, OWN, UNFIT
 from ..readers.columns import id_rank
-from ..store.catalog import Catalog
 from ..store.writing import Identity
 from ..wording import counted, on_one_line, shown_id
-from .index import ID_COLUMN, is_new
+from .columns import KnownColumns
 
 LARGE = 64_000_000
 """Bytes of a file up to which a column with the name of an id is checked, too, before the run."""
@@ -24,21 +22,8 @@ SHOWN = 3
 """Repeated ids that the message names."""
 
 
-@dataclass(frozen=True)
-class KnownIds:
-    """Where a collection takes its ids from.
-
-    Attributes:
-        new: Whether the collection is yet to be made.
-        column: The column that it remembers, "" if hashes of the texts were chosen, None if it remembers neither.
-    """
-
-    new: bool
-    column: str | None = None
-
-
 def read_with_ids(
-    source: Any, known: KnownIds, options: ReadOptions, keep: str | None, notify: Notify
+    source: Any, known: KnownColumns, options: ReadOptions, keep: str | None, notify: Notify
 ) -> tuple[Reading, str | None]:
     """Open a source; return it with the id column that a new collection must remember, "" for hashes that were chosen.
 
@@ -56,10 +41,9 @@ def read_with_ids(
         UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None. A column that is
             named like an id is not checked in files above 64 MB. Or the source has no such column as the collection.
     """
-    hint = "" if known.new else known.column
-    if options.id is None and known.column == "":
-        options = replace(options, id="")
-    reading = read_source(source, options=replace(options, id_hint=hint), notify=notify)
+    options = known.hinted(options)
+    hint = options.id_hint
+    reading = read_source(source, options=options, notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
     if options.id is None and column is None and hint and reading.columns.metadata:
         raise _without_ids(reading, hint)
@@ -72,7 +56,7 @@ def read_with_ids(
     lost = None if keep or reading.once else _lost(reading)
     if lost and reason == CODES:
         notify(f"{reading.name}: {column} looks like an id, but its values repeat after the first rows")
-        return read_source(source, options=options, notify=notify), None
+        return read_source(source, options=replace(options, id_hint=None), notify=notify), None
     if lost:
         what = f"the id column {on_one_line(column)!r} has repeated values, so"
         other = f"choose another column with {arg('id')} ({arg('id', '')} for a hash of the text)"
@@ -105,19 +89,6 @@ def _without_ids(reading: Reading, hint: str) -> UsageError:
 def _is_large(source: Any) -> bool:
     """Return whether reading a file a second time would take long."""
     return isinstance(source, str | Path) and (path := Path(source)).is_file() and path.stat().st_size > LARGE
-
-
-def known_ids(folder: Path) -> KnownIds:
-    """Return where a collection takes its ids from."""
-    if is_new(folder):
-        return KnownIds(new=True)
-    if not (folder / "catalog.db").is_file():
-        return KnownIds(new=False)
-    try:
-        with closing(Catalog.open(folder / "catalog.db")) as catalog:
-            return KnownIds(False, catalog.get(ID_COLUMN))
-    except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
-        return KnownIds(new=False)
 
 
 def _lost(reading: Reading) -> str:

@@ -4,16 +4,17 @@ import reprlib
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
-from ..document import Document, Skipped
+from ..document import Document, Skipped, Value
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
 from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg
 from ..files import DISK_FAILED, DISK_FULL, disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, silent
+from ..readers.coercion import coerced, known_types
 from ..readers.column_types import NAMED
 from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
@@ -32,8 +33,6 @@ from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
 from .run import Run
 
-ID_COLUMN = "id_column"
-"""Property of a collection: the column of the ids, where it does not have the name of one."""
 AGAIN = Patience(600.0)
 """How long a run that made room for another writer waits for its own next turn."""
 ATTEMPTS = 100
@@ -50,10 +49,9 @@ def index_documents(
     *,
     settings: BuildSettings = BuildSettings(),
     sample: Sequence[Document] = (),
-    id_column: str | None = None,
+    remember: Callable[[Catalog], None] | None = None,
     encoder: Encoder | None = None,
     fields: Mapping[str, str] | None = None,
-    types: Mapping[str, str] | None = None,
     numbers: Mapping[str, int] | None = None,
     part: bool = False,
     notify: Notify = silent,
@@ -70,10 +68,9 @@ def index_documents(
         folder: The collection, `NAME.sonde`.
         settings: Model, device, index and whether to delete what vanished.
         sample: A few of the documents, for detecting their language when the collection is made.
-        id_column: The column of the ids, which a new collection remembers; "" if hashes of the texts were chosen.
+        remember: Writes what the collection is to remember of the source; called once, under the lock.
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
-        types: Types that the user gives to metadata fields, by name; the collection remembers them.
         numbers: The numbers that new documents get, by key; the next free ones if None.
         part: Whether the collection is a part of another one, whose run must be repeated if it fails.
         notify: Receives progress and notes for the user.
@@ -93,12 +90,12 @@ def index_documents(
                 if run is not None:
                     _refuse_another(folder, run.encoder)
                 encoder = _still(folder, settings, encoder, loaded, notify)
-                with closing(_open(folder, encoder, settings, sample, id_column, origin, notify)) as catalog:
+                with closing(_open(folder, encoder, settings, sample, origin, notify)) as catalog:
                     sweep(folder, catalog)
                     if run is None:
                         declare_fields(catalog, fields or {})
-                        if types:
-                            catalog.set(GIVEN, catalog.get(GIVEN, {}) | dict(types))
+                        if remember:
+                            remember(catalog)
                         if settings.late:
                             want(catalog, True)
                         run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
@@ -114,13 +111,18 @@ def _completed(
     if settings.sync:
         _delete_vanished(catalog, run.seen, run.tally, settings)
     if not part:  # the types of shards are decided for all of them
-        _say_types(retype_fields(catalog), run.tally, notify)
+        _say_types(retype_fields(catalog, _readers(catalog)), run.tally, notify)
     with nullcontext() if part else _stored(folder):
         update_derived(folder, catalog, settings.ann, notify)
     usual, given = catalog.get("language"), settings.language is not None
     if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
         notify(note)
     return run.tally.finish(time.monotonic() - began)
+
+
+def _readers(catalog: Catalog) -> dict[str, Callable[[str], Value]]:
+    """Return what reads the text of fields that were given a type."""
+    return {name: coerced(name, kind, ()).value for name, kind in known_types(catalog.get(GIVEN, {})).items()}
 
 
 def _say_types(retyped: Sequence[Retyped], tally: Tally, notify: Notify) -> None:
@@ -144,7 +146,7 @@ def _say_given(field: Retyped, notify: Notify) -> None:
         notify(f"{field.name} changes from type {field.before} to {field.type}, as set")
         return
     why = f"{reprlib.repr(field.value)} of document {shown_id(field.id)} is not {NAMED[field.type]}"
-    notify(f"{field.name} stays {field.before}, because {why}: correct or delete that document, and index again")
+    notify(f"{field.name} stays {field.before}, because {why}: index its file again, or correct that document")
 
 
 @contextmanager
@@ -311,7 +313,6 @@ def _open(
     encoder: Encoder,
     settings: BuildSettings,
     sample: Sequence[Document],
-    id_column: str | None,
     origin: str | None,
     notify: Notify,
 ) -> Catalog:
@@ -330,8 +331,6 @@ def _open(
     with catalog.transaction(write=True):
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)
-        if id_column is not None:
-            catalog.set(ID_COLUMN, id_column)
         catalog.set("epoch", 1)
         if origin:
             catalog.set(ORIGIN, origin)

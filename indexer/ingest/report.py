@@ -175,8 +175,8 @@ class BuildReport:
     `new_texts` counts the replaced documents whose text or title changed; in the others, only metadata did.
     `duplicate_ids` counts documents whose id came more than once in the source: the last one is kept.
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
-    `became_text` names the fields that were of another type, and are text now because a value did not fit; always
-    empty for a sharded collection.
+    `became_text` names the fields that were of another type, and are text now because a value did not fit.
+    `left_out` counts values that did not fit the types that their columns were given, by column.
     """
 
     added: int
@@ -195,6 +195,7 @@ class BuildReport:
     seconds: float
     became_text: tuple[str, ...] = ()
     new_texts: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -240,6 +241,7 @@ class Tally:
     shown: list[Skipped] = field(default_factory=list)
     became_text: tuple[str, ...] = ()
     new_texts: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
     languages: LanguagesMet = field(default_factory=LanguagesMet)
 
     def skip(self, rows: list[Skipped]) -> None:

@@ -1,6 +1,7 @@
 """From a source, a path or Python data, to a collection: reading, saying what was found, estimating, building."""
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -13,16 +14,15 @@ from ..encoder.precision import faster_precision
 from ..errors import Message, SondeError, UsageError, arg
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
-from ..readers.coercion import known_types
 from ..readers.column_finder import OWN
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import filled_fields
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
-from ..store.retyping import GIVEN
 from ..wording import counted, on_one_line
-from .ids import KnownIds, known_ids, read_with_ids
+from .columns import KnownColumns, known_columns
+from .ids import read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
 from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
@@ -48,8 +48,8 @@ def index_source(
         UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    options = replace(options, type_hint=given_types(folder))
-    reading, id_column = read_with_ids(source, known_ids(folder), options, settings.keep, notify)
+    known = known_columns(folder)
+    reading, id_column = read_with_ids(source, known, options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(LANGUAGE_SAMPLE)
     _say_other_source(source, folder, notify)
@@ -69,33 +69,26 @@ def index_source(
         folder,
         settings=settings,
         sample=sample,
-        id_column=id_column,
-        types=reading.given_types,
+        remember=KnownColumns(known.new, id_column, reading.given_types, reading.forms).remember,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source, folder),
     )
     with_progress.say_hashed()
-    say_misfits(reading, notify)
+    report = replace(report, left_out=say_misfits(reading, notify))
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
     return report
 
 
-def given_types(folder: Path) -> dict[str, str]:
-    """Return the types that were given to fields of a collection in earlier runs."""
-    if not (folder / "catalog.db").is_file():
-        return {}
-    with suppress(SondeError), closing(Catalog.open(folder / "catalog.db")) as catalog:
-        return known_types(catalog.get(GIVEN, {}))
-    return {}
-
-
-def say_misfits(reading: Reading, notify: Notify) -> None:
-    """Say which values were left out because they do not fit the types that their columns were given."""
+def say_misfits(reading: Reading, notify: Notify) -> dict[str, int]:
+    """Say which values were left out because they do not fit the types of their columns; count them by column."""
+    counts = Counter[str]()
     for source, column, found in reading.misfits():
         notify(f"note: {source}: {found.describe(column)}")
+        counts[column] += found.count
+    return dict(counts)
 
 
 def _filled(reading: Reading, folder: Path) -> dict[str, int]:
@@ -190,20 +183,19 @@ def estimate_source(
     *,
     encoder: Encoder | None = None,
     documents: int | None = None,
-    known: KnownIds | None = None,
+    known: KnownColumns | None = None,
     notify: Notify = silent,
 ) -> Estimate:
     """Return what indexing a source would take, from embedding its first documents; nothing is written.
 
     `documents` is how many there are, where that is known; otherwise it follows from the share that was read. Standard
-    input is read to its end. `known` is where a sharded collection takes its ids from.
+    input is read to its end. `known` is what a sharded collection remembers.
 
     Raises:
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read.
     """
-    options = replace(options, type_hint=given_types(folder))
-    reading, _ = read_with_ids(source, known or known_ids(folder), options, "last", notify)
+    reading, _ = read_with_ids(source, known or known_columns(folder), options, "last", notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(PROBE_DOCUMENTS)
     given, encoder = encoder, encoder or encoder_for(folder, settings, notify)

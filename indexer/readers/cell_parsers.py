@@ -25,11 +25,13 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 _WORDED = ("%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y", "%d-%b-%Y")
 _STAMPS = ("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Y")
-DATE_FORMATS = (*(day + clock for day in _DAYS + _WORDED for clock in _CLOCKS), *_STAMPS)
+_FORMATS = (*(day + clock for day in _DAYS + _WORDED for clock in _CLOCKS), *_STAMPS)
 """Formats of strptime, in the order in which they are tried."""
 
 Parse = Callable[[str], Value]
 """Gives the value that a stripped string means; a ValueError says that it means none of this kind."""
+Form = tuple[str, Parse]
+"""How a column writes its values: the type with the decimal separator or the format of dates, and what reads it."""
 
 
 def parses_all(parse: Parse, texts: Sequence[str]) -> bool:
@@ -66,11 +68,16 @@ def real(text: str) -> Value:
     return natural(float(text))
 
 
-def common_number(texts: Sequence[str]) -> Parse | None:
+def common_number(texts: Sequence[str]) -> Form | None:
     """Return the one way of writing numbers with commas that all texts share; None where it could be either way."""
     if all(map(_EITHER.fullmatch, texts)):
         return None
-    return next((parse for parse in (grouped, with_comma) if parses_all(parse, texts)), None)
+    return next((form for form in number_forms() if parses_all(form[1], texts)), None)
+
+
+def number_forms() -> tuple[Form, Form]:
+    """Return the two ways of writing numbers with commas: 1,234.50 and 1.234,50."""
+    return ("real:.", grouped), ("real:,", with_comma)
 
 
 def grouped(text: str) -> Value:
@@ -108,13 +115,18 @@ def iso_date(text: str) -> date:
     )
 
 
-def common_date(texts: Sequence[str]) -> Parse | None:
+def common_date(texts: Sequence[str]) -> Form | None:
     """Return the one format that all texts share; None also where day and month could be either way round."""
     if not texts[0][-1].isalnum() or not any(map(str.isdigit, texts[0])) or len(texts[0]) > 40:
         return None
-    found = [parse for parse in map(dated_by, DATE_FORMATS) if parses_all(parse, texts)]
-    readings = [list(map(parse, texts)) for parse in found]
+    found = [form for form in date_forms() if parses_all(form[1], texts)]
+    readings = [list(map(parse, texts)) for _, parse in found]
     return found[0] if found and all(reading == readings[0] for reading in readings) else None
+
+
+def date_forms() -> list[Form]:
+    """Return the formats of dates, in the order in which they are tried."""
+    return [(f"date:{pattern}", dated_by(pattern)) for pattern in _FORMATS]
 
 
 def dated_by(pattern: str) -> Parse:

@@ -10,19 +10,19 @@ from ..document import TYPES, Value
 from ..errors import UsageError, arg, did_you_mean
 from ..wording import counted, on_one_line
 from .cell_parsers import (
-    DATE_FORMATS,
     NOTHING,
+    Form,
     Parse,
     boolean,
+    date_forms,
     dated_by,
-    grouped,
     iso_date,
     json_list,
+    number_forms,
     real,
-    with_comma,
 )
 from .column_types import NAMED, ColumnType, kind_of
-from .months import month_parsers
+from .months import month_forms
 from .values import INT64, cell_text, natural
 
 _FORMAT = "date:"
@@ -35,10 +35,8 @@ _DIRECTIVE = re.compile(r"%[aAbBdHIjmMpSyYzZ%]")
 class Coerced(ColumnType):
     """A type that was given to a column; `value` gives a str for a cell that does not fit any other type.
 
-    `given` is how it is given, with the format of its dates.
+    `form` is how it can be given again, with its decimal separator or the format of its dates.
     """
-
-    given: str = ""
 
     def value(self, raw: object) -> Value:
         """The cell's value; strings are parsed, also where a JSON file holds them."""
@@ -55,25 +53,29 @@ class Coerced(ColumnType):
 
 @dataclass(slots=True)
 class Misfits:
-    """Cells of one column that do not fit its type: the first, where it is, and how many there are."""
+    """Cells of one column that do not fit its type: the first, where it is, and how many of all there are."""
 
-    kind: str
+    form: str
     first: str
     origin: str
     count: int = 0
+    total: int = 0
 
     def describe(self, column: str) -> str:
         """Say it in a sentence."""
         do, were, which = ("does", "was", ":") if self.count == 1 else ("do", "were", "; the first is")
-        said = f"{counted(self.count, 'value')} of {on_one_line(column)!r} {do} not fit the type {self.kind}"
-        return f"{said} and {were} left out{which} {on_one_line(self.first)!r} ({self.origin})"
+        said = f"{self.count:,} of {counted(self.total, 'value')} of {on_one_line(column)!r} {do} not fit"
+        check = ". Check the type" if self.count > self.total / 2 else ""
+        said = f"{said} the type {self.form} and {were} left out{which} {on_one_line(self.first)!r} ({self.origin})"
+        return said + check
 
 
 def check_types(types: Any) -> None:
     """Check the types that were given to columns, by name.
 
     Raises:
-        UsageError: A type is not one of `TYPES` nor "date:" with a format of strptime.
+        UsageError: A type is not one of `TYPES`, "real:" with the decimal separator, or "date:" with a format of
+            strptime.
     """
     if not isinstance(types, Mapping) or not all(isinstance(name, str) for name in types):
         said = f"{arg('type')} must be a dict of columns with their types, such as {{'stars': 'integer'}}"
@@ -83,7 +85,7 @@ def check_types(types: Any) -> None:
             near = did_you_mean(str(kind), TYPES)
             said = (
                 f"the type of {on_one_line(name)!r} is {on_one_line(str(kind))!r}{near}; it must be one of "
-                f"{', '.join(TYPES)}, or a date with its format, such as date:%d/%m/%Y"
+                f"{', '.join(TYPES)}, real:, for 1.234,50, or a date with its format, such as date:%d/%m/%Y"
             )
             raise UsageError(said, code="unknown-option", field="type", value=kind, alternatives=TYPES)
 
@@ -96,7 +98,7 @@ def known_types(types: Mapping[str, str]) -> dict[str, str]:
 def _is_type(kind: object) -> bool:
     if not isinstance(kind, str):
         return False
-    return kind in TYPES or (kind.startswith(_FORMAT) and _is_format(kind.removeprefix(_FORMAT)))
+    return kind in (*TYPES, "real:,", "real:.") or (kind.startswith(_FORMAT) and _is_format(kind.removeprefix(_FORMAT)))
 
 
 def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
@@ -112,21 +114,36 @@ def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
     Raises:
         UsageError: No value of the sample fits, or two ways of reading dates or numbers differ and fit equally well.
     """
-    if kind.startswith(_FORMAT):
-        return _dates(kind.removeprefix(_FORMAT))
     if kind == "text":
         return Coerced(kind, None, kind)
+    if kind not in TYPES:
+        return _written(kind)
     texts = [text for value in values if (text := cell_text(value).strip()).lower() not in NOTHING]
-    parses = _PARSERS[kind]
-    place = _best(column, kind, parses, list(dict.fromkeys(texts))[:_TRIED])
-    return Coerced(kind, parses[place], kind) if kind != "date" or place == 0 else _dates(_DATES[place - 1][0])
+    forms = _FORMS[kind]
+    form, parse = forms[_best(column, kind, forms, list(dict.fromkeys(texts))[:_TRIED])]
+    return Coerced(kind, parse, kind) if form == kind else _written(form)
 
 
-def _dates(pattern: str) -> Coerced:
-    """Return the type of dates of a format; ISO dates, such as those of an export, are read too."""
-    parse = dict(_DATES).get(pattern) or dated_by(pattern)
-    either: Parse = lambda text: iso_date(text) if _read(iso_date, text) is not None else parse(text)  # noqa: E731
-    return Coerced("date", either, _FORMAT + pattern)
+def known_form(form: str) -> ColumnType:
+    """Return the type of a column whose values are all written so; see `Form`."""
+    return ColumnType(form.partition(":")[0], _parse_of(form), form)
+
+
+def _written(form: str) -> Coerced:
+    """Return a type whose values are written so, or plainly: ISO dates and decimal points, as in an export."""
+    kind, parse = form.partition(":")[0], _parse_of(form)
+    plain = iso_date if kind == "date" else real
+
+    def either(text: str) -> Value:
+        first, other = (plain, parse) if kind == "date" else (parse, plain)
+        found = _read(first, text)
+        return other(text) if found is None else found
+
+    return Coerced(kind, either, form)
+
+
+def _parse_of(form: str) -> Parse:
+    return dict(_WRITTEN).get(form) or dated_by(form.removeprefix(_FORMAT))
 
 
 def check_fit(column: str, kind: Coerced, values: Sequence[Value]) -> None:
@@ -138,10 +155,9 @@ def check_fit(column: str, kind: Coerced, values: Sequence[Value]) -> None:
     present = [value for value in values if cell_text(value).strip().lower() not in NOTHING]
     if present and not any(kind_of(kind.value(value)) == kind.kind for value in present):
         first = on_one_line(cell_text(present[0]))
-        form = f" of the form {kind.given.removeprefix(_FORMAT)}" if kind.given.startswith(_FORMAT) else ""
-        what = (
-            f"no value of the column {on_one_line(column)!r} is {NAMED[kind.kind]}{form} (the first one is {first!r})"
-        )
+        form = f" of the form {kind.form.removeprefix(_FORMAT)}" if kind.form.startswith(_FORMAT) else ""
+        form += ' as JSON writes it, such as ["a", "b"]' if kind.kind == "list" else ""
+        what = f"no value of the column {on_one_line(column)!r} is {NAMED[kind.kind]}{form}; the first one is {first!r}"
         raise UsageError(f"{what}: give it another {arg('type')}", code="wrong-type", field="type", value=kind.kind)
 
 
@@ -156,13 +172,13 @@ def _is_format(pattern: str) -> bool:
     return True
 
 
-def _best(column: str, kind: str, parses: Sequence[Parse], texts: Sequence[str]) -> int:
+def _best(column: str, kind: str, forms: Sequence[Form], texts: Sequence[str]) -> int:
     """Return the place of what reads most of the texts; the first, ISO dates and plain decimals, leaves no doubt.
 
     Raises:
         UsageError: Another one reads equally many, and something else.
     """
-    read = [{text: value for text in texts if (value := _read(parse, text)) is not None} for parse in parses]
+    read = [{text: value for text in texts if (value := _read(parse, text)) is not None} for _, parse in forms]
     most = max(map(len, read))
     first = next(place for place, found in enumerate(read) if len(found) == most)
     for other in read[first + 1 :] if first else ():
@@ -181,7 +197,8 @@ def _read(parse: Parse, text: str) -> Value:
 
 def _ambiguous(column: str, kind: str, text: str) -> UsageError:
     what = f"{on_one_line(text)!r} in the column {on_one_line(column)!r} can be read in two ways"
-    advice = "give the format too, such as date:%d/%m/%Y or date:%m/%d/%Y" if kind == "date" else "write it as 1234.5"
+    forms = "date:%d/%m/%Y or date:%m/%d/%Y" if kind == "date" else "real:, for 1.234,50 or real:. for 1,234.50"
+    advice = f"give the {'format' if kind == 'date' else 'decimal separator'} too, such as {forms}"
     return UsageError(f"{what}: {advice}", code="ambiguous", field="type", value=kind)
 
 
@@ -204,11 +221,12 @@ def _flag(text: str) -> bool:
     return _FLAGS[text.lower()] if text.lower() in _FLAGS else boolean(text)
 
 
-_DATES = (*((pattern, dated_by(pattern)) for pattern in DATE_FORMATS), *month_parsers())
-_PARSERS: dict[str, tuple[Parse, ...]] = {
-    "integer": (_whole,),
-    "real": (real, grouped, with_comma),
-    "boolean": (_flag,),
-    "date": (iso_date, *(parse for _, parse in _DATES)),
-    "list": (json_list,),
+_DATES = (*date_forms(), *month_forms())
+_WRITTEN = (*number_forms(), *_DATES)
+_FORMS: dict[str, Sequence[Form]] = {
+    "integer": (("integer", _whole),),
+    "real": (("real", real), *number_forms()),
+    "boolean": (("boolean", _flag),),
+    "date": (("date", iso_date), *_DATES),
+    "list": (("list", json_list),),
 }

@@ -8,9 +8,10 @@ from statistics import fmean
 from ..document import Document, Value
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..wording import listed, on_one_line
-from .coercion import Coerced, check_fit, coerced
-from .column_types import ColumnType, decide_type, looks_like_dates, nearly_type
+from .coercion import Coerced, check_fit, coerced, known_form
+from .column_types import ColumnType, decide_type, looks_like_dates
 from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
+from .slips import nearly_type, two_spellings
 from .source import ReadOptions, Row
 from .values import cell_text, natural
 
@@ -65,7 +66,7 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     Raises:
         UsageError: A column that was set does not exist, or none can be the text; says which there are.
     """
-    profiles = _profiles(_usable(rows), textual)
+    profiles = _profiles(_usable(rows), textual, options.form_hint)
     finder = _Finder(profiles, options)
     text, how = finder.text()
     roles: dict[str, str | None] = {}
@@ -80,9 +81,13 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     types |= {name: kind for name, kind in given.items() if name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
     texts = [name for name, kind in metadata.items() if kind == "text" and name not in given]
-    nearly = {name: found for name in texts if (found := nearly_type(profiles[name].values, textual))}
+    nearly = {name: found for name in texts if (found := nearly_type(name, profiles[name].values))}
     dates = tuple(name for name in texts if name not in nearly and looks_like_dates(profiles[name].values))
-    columns = Columns(text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly)
+    reals = [name for name, kind in metadata.items() if kind == "real" and textual and name not in given]
+    merged = {name: both for name in reals if (both := two_spellings(profiles[name].values))}
+    columns = Columns(
+        text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged
+    )
     return Roles(columns, types)
 
 
@@ -126,7 +131,7 @@ def _usable(rows: Sequence[Row]) -> list[Row]:
     return list(found.values()) or list(rows)
 
 
-def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:
+def _profiles(rows: Sequence[Row], textual: bool, forms: Mapping[str, str] = {}) -> dict[str, Profile]:
     seen: dict[str, None] = {}
     for row in rows:
         seen |= dict.fromkeys(row.values)
@@ -135,7 +140,8 @@ def _profiles(rows: Sequence[Row], textual: bool) -> dict[str, Profile]:
     profiles = {}
     for name in seen:
         values = [natural(row.values.get(name)) for row in rows]
-        profiles[name] = Profile(name, values, decide_type(values, textual))
+        known = known_form(forms[name]) if name in forms else None
+        profiles[name] = Profile(name, values, decide_type(values, textual, known))
     return profiles
 
 
@@ -207,7 +213,9 @@ class _Finder:
         """The types that were set, and those of earlier runs, where they can be."""
         found = {}
         for name, kind in self._options.type.items():
-            if self._existing(name, "typed") in taken - {""}:
+            if name not in self._profiles:
+                continue  # `read_source` refuses what no source has
+            if name in taken - {""}:
                 said = f"the column {on_one_line(name)!r} becomes no metadata, so it has no type"
                 raise UsageError(f"{said}: leave it out of {arg('type')}", code="conflict", field="type", value=name)
             before = self._options.type_hint.get(name, "")
@@ -231,7 +239,7 @@ class _Finder:
             return name
         near = did_you_mean(name, list(self._profiles))
         said = f"the {role} column {on_one_line(name)!r} does not exist{near}; there are {self._existing_names()}"
-        field = {"left out": "leave_out", "typed": "type"}.get(role, role)
+        field = "leave_out" if role == "left out" else role
         raise UsageError(said, code="not-found", field=field, value=name, alternatives=self._profiles)
 
     def _existing_names(self) -> str:

@@ -30,10 +30,14 @@ NAMED = {
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What a column holds: text, integer, real, boolean, date or list; and how its strings become that."""
+    """What a column holds: text, integer, real, boolean, date or list; and how its strings become that.
+
+    `form` says how numbers with commas and dates are written, see `Form`; "" if it is plain.
+    """
 
     kind: str
     parse: Parse | None = None
+    form: str = ""
 
     def value(self, raw: object) -> Value:
         """The cell's value; a str where it does not fit the column's type."""
@@ -55,57 +59,25 @@ class ColumnType:
             return text
 
 
-def decide_type(values: Sequence[Value], textual: bool) -> ColumnType | None:
+def decide_type(values: Sequence[Value], textual: bool, known: ColumnType | None = None) -> ColumnType | None:
     """The type of a column from its sampled values, None if all are missing.
 
     Args:
         values: `natural` values.
         textual: Whether numbers, booleans and lists also come as strings, as in CSV. Dates are looked for in any case.
+        known: How the column was written before, which holds if every value is written so.
     """
     present = [value for value in values if value is not None]
     if not present:
         return None
+    if known and all(isinstance(value, str) for value in present) and _all_written(present, known):
+        return known
     if all(isinstance(value, str) for value in present):
         return _type_of_strings([str(value).strip() for value in present], textual)
     kinds = {kind_of(value) for value in present}
     if kinds == {"integer", "real"}:
         return ColumnType("real")
     return ColumnType(kinds.pop() if len(kinds) == 1 else "text")
-
-
-_NEARLY = 0.9
-_FEWEST = 10
-"""Values of a type, as a share and in number, beside which the others of the column look like slips."""
-
-
-def nearly_type(values: Sequence[Value], textual: bool) -> tuple[str, str] | None:
-    """Return the type of nearly all values of a column of text, and the first other value; None if it is mixed.
-
-    Numbers with zeros before them are codes, and no slips.
-
-    Args:
-        values: `natural` values.
-        textual: See `decide_type`.
-    """
-    texts = [value.strip() if isinstance(value, str) else value for value in values if value is not None]
-    present = [value for value in texts if not (textual and str(value).lower() in NOTHING)]
-    others = {
-        kind: [value for value in present if not _is_of(value, kind, parse if textual or kind == "date" else None)]
-        for kind, parse in _NEAR
-    }
-    kind = min(others, key=lambda each: len(others[each]))
-    odd = [cell_text(value) for value in others[kind]]
-    few = len(present) - len(odd) >= max(_FEWEST, _NEARLY * len(present))
-    return (kind, odd[0]) if odd and few and not any(map(str.isdigit, odd)) else None
-
-
-_NEAR: tuple[tuple[str, Parse], ...] = (("boolean", boolean), ("integer", integer), ("real", real), ("date", iso_date))
-
-
-def _is_of(value: Value, kind: str, parse: Parse | None) -> bool:
-    if isinstance(value, str):
-        return parse is not None and parses_all(parse, [value])
-    return kind_of(value) == kind or (kind == "real" and kind_of(value) == "integer")
 
 
 def kind_of(value: Value) -> str:
@@ -126,10 +98,15 @@ def _type_of_strings(strings: Sequence[str], textual: bool) -> ColumnType:
     for kind, parse in (*parses, ("date", iso_date)):
         if parses_all(parse, present):
             return ColumnType(kind, parse)
-    if textual and (parse := common_number(present)):
-        return ColumnType("real", parse)
-    parse = common_date(present) or common_month(present)
-    return ColumnType("date", parse) if parse else ColumnType("text")
+    if textual and (form := common_number(present)):
+        return ColumnType("real", form[1], form[0])
+    form = common_date(present) or common_month(present)
+    return ColumnType("date", form[1], form[0]) if form else ColumnType("text")
+
+
+def _all_written(values: Sequence[Value], known: ColumnType) -> bool:
+    texts = [text for value in values if (text := str(value).strip()).lower() not in NOTHING]
+    return bool(texts) and known.parse is not None and parses_all(known.parse, texts)
 
 
 _LIKE_A_DATE = re.compile(

@@ -135,7 +135,8 @@ class Columns:
     `metadata` gives the type of every other column that holds something: text, integer, real, boolean, date or list.
     `reasons` says for text, title, id and language how the column was chosen, or why there is none.
     `dates` are columns of text that look like dates; `nearly` gives columns of text of which most values have another
-    type, with what this is, and the first value that is not.
+    type, with what this is, and the first value that is not. `spellings` gives columns of real numbers with two strings
+    that are the same number, such as 1.1 and 1.10.
     `parts` holds the columns of each source by name where several that differ were given together.
     """
 
@@ -148,6 +149,7 @@ class Columns:
     note: str = ""
     dates: tuple[str, ...] = ()
     nearly: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    spellings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     parts: Mapping[str, "Columns"] = field(default_factory=dict)
 
     def describe(self) -> str:
@@ -159,6 +161,9 @@ class Columns:
             said.append(self._role("language", self.language))
         said.append(f"metadata: {self._metadata()}")
         said += self._kept_as_text()
+        for name, (one, other) in list(self.spellings.items())[:_SHOWN]:
+            same = f"{on_one_line(one)} and {on_one_line(other)} are one number in {on_one_line(name)}"
+            said.append(f"{same}; to keep them apart, set {arg('type')} to text")
         if self.note:
             said.append(f"read as: {self.note}")
         return " · ".join(said)

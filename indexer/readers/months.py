@@ -25,19 +25,19 @@ _LIKE_A_MONTH = re.compile(
 _SEASON = re.compile(rf"({_YEAR})[-/](\d\d)")
 
 
-def common_month(texts: Sequence[str]) -> ParseMonth | None:
+def common_month(texts: Sequence[str]) -> tuple[str, ParseMonth] | None:
     """Return what reads months of the one form that all texts share, in the years from 1900 to 2100.
 
     None if there is no such form, or if the texts are seasons.
     """
     if are_seasons(texts):
         return None
-    return next((parse for form, pattern in _FORMS if _reads_all(parse := _read_by(form, pattern), texts)), None)
+    return next((form for form in month_forms() if _reads_all(form[1], texts)), None)
 
 
-def month_parsers() -> list[tuple[str, ParseMonth]]:
-    """Return each form of months, as a format of strptime, with what reads it."""
-    return [(form, _read_by(form, pattern)) for form, pattern in _FORMS]
+def month_forms() -> list[tuple[str, ParseMonth]]:
+    """Return the forms of months, "date:" and a format of strptime, with what reads them."""
+    return [(f"date:{form}", _read_by(form, pattern)) for form, pattern in _FORMS]
 
 
 def are_seasons(texts: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..progress import Notify, silent
-from ..wording import shown_path
+from ..wording import listed, on_one_line, shown_path
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
@@ -42,7 +42,28 @@ def read_source(source: Any, *, options: ReadOptions = _DEFAULTS, notify: Notify
     paths = _paths(source)
     sources = [python_source(source)] if paths is None else list(file_sources(paths, options, notify))
     _check_used(sources, options)
-    return Reading([Part(one, options) for one in sources])
+    return Reading(_parts(sources, options))
+
+
+def _parts(sources: Sequence[Source], options: ReadOptions) -> list[Part]:
+    """Decide the columns of each source; later ones are read as the earlier ones are written.
+
+    Raises:
+        UsageError: A column that was given a type is in none of them.
+    """
+    parts: list[Part] = []
+    for one in sources:
+        reading = Reading(parts)
+        types, forms = reading.given_types, reading.forms
+        hints = {"type_hint": {**options.type_hint, **types}, "form_hint": {**options.form_hint, **forms}}
+        parts.append(Part(one, replace(options, **hints)))
+    names = {name: None for part in parts for name in part.names}
+    for name in options.type:
+        if name not in names:
+            near = did_you_mean(name, list(names))
+            said = f"there is no column {on_one_line(name)!r} to give a type{near}; there are {listed(list(names))}"
+            raise UsageError(said, code="not-found", field="type", value=name, alternatives=names)
+    return parts
 
 
 def _check_used(sources: Sequence[Source], options: ReadOptions) -> None:

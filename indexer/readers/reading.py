@@ -1,5 +1,6 @@
 """One pass over one or several sources: rows become documents, or reasons why not."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -24,6 +25,7 @@ class DocumentMaker:
         self._columns = columns
         self._types = roles.types
         self.misfits: dict[str, Misfits] = {}
+        self.values = Counter[str]()
         self._max_chars = max_chars
         self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out} - {"", None}
 
@@ -69,15 +71,16 @@ class DocumentMaker:
             if name not in self._taken:
                 kind: ColumnType | None = self._types.get(name)
                 value = kind.value(raw) if kind else natural(raw)
-                if isinstance(kind, Coerced) and not kind.fits(value):
-                    self._leave_out(name, kind, value, row.origin)
-                    value = None
-                metadata[name] = value
+                metadata[name] = self._fitting(name, kind, value, row.origin) if isinstance(kind, Coerced) else value
         return metadata
 
-    def _leave_out(self, name: str, kind: Coerced, value: Value, origin: str) -> None:
-        found = self.misfits.setdefault(name, Misfits(kind.kind, cell_text(value), origin))
-        found.count += 1
+    def _fitting(self, name: str, kind: Coerced, value: Value, origin: str) -> Value:
+        """Return the value, None if it does not fit the type that the column was given; count both."""
+        self.values[name] += value is not None
+        if kind.fits(value):
+            return value
+        self.misfits.setdefault(name, Misfits(kind.form, cell_text(value), origin)).count += 1
+        return None
 
     def _fault(self, document: Document) -> str | None:
         if is_blank(document.text) and is_blank(document.title):
@@ -154,11 +157,13 @@ class Part:
         roles = self._roles(items, options)
         self.columns = roles.columns
         self.types = roles.types
+        self.names = dict.fromkeys(name for item in items if isinstance(item, Row) for name in item.values)
         self._maker = DocumentMaker(roles, options.max_chars, options.leave_out)
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
         """Each document or skipped row with how far the source had come."""
         self._maker.misfits.clear()
+        self._maker.values.clear()
         for done, item in self._rest if self._rest is not None else self._items():
             yield done, self._maker.make(item)
 
@@ -169,6 +174,8 @@ class Part:
     @property
     def misfits(self) -> Mapping[str, Misfits]:
         """The columns with values that do not fit the types that they were given, in the latest pass."""
+        for name, found in self._maker.misfits.items():
+            found.total = self._maker.values[name]
         return self._maker.misfits
 
     def _roles(self, items: Sequence[Item], options: ReadOptions) -> Roles:
@@ -259,7 +266,13 @@ class Reading:
     def given_types(self) -> dict[str, str]:
         """The types that columns were given, with the formats of dates that were found."""
         types = (item for part in self._parts for item in part.types.items())
-        return {name: kind.given for name, kind in types if isinstance(kind, Coerced)}
+        return {name: kind.form for name, kind in types if isinstance(kind, Coerced)}
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """How numbers and dates in the other columns are written, where that is not plain."""
+        types = (item for part in self._parts for item in part.types.items())
+        return {name: kind.form for name, kind in types if kind.form and not isinstance(kind, Coerced)}
 
     def misfits(self) -> Iterator[tuple[str, str, Misfits]]:
         """Give the source and the column of values that did not fit a type that the column was given, and these."""

@@ -37,6 +37,7 @@ class ReadOptions:
             boolean, date or list; or a date with its format, such as "date:%d/%m/%Y". Values that do not fit are left
             out and counted.
         type_hint: The same for columns that `type` does not name, where the source has them.
+        form_hint: How numbers and dates in a column are written, "real:," or "date:%d/%m/%Y", if all of them are.
         id_hint: The id column where `id` is None and the source has this one; "" for a column of unique codes.
 
     Raises:
@@ -55,6 +56,7 @@ class ReadOptions:
     max_chars: int = 20_000_000
     type: Mapping[str, str] = field(default_factory=dict)
     type_hint: Mapping[str, str] = field(default_factory=dict)
+    form_hint: Mapping[str, str] = field(default_factory=dict)
     id_hint: str | None = None
 
     def __post_init__(self) -> None:

@@ -21,7 +21,8 @@ from ..errors import (
 )
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.ids import KnownIds, read_with_ids
+from ..ingest.columns import KnownColumns
+from ..ingest.ids import read_with_ids
 from ..ingest.index import (
     LOCKS,
     encoder_for,
@@ -36,7 +37,6 @@ from ..ingest.source import LANGUAGE_SAMPLE, say_misfits, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
-from ..readers.coercion import known_types
 from ..store.lock import no_collection, writer_lock
 from ..store.patience import Patience
 from ..wording import counted, on_one_line
@@ -109,15 +109,12 @@ def index_sharded(
     began = time.monotonic()
     _check(folder, shards)
     known = Sharding.read(folder)
-    ids = ids_of_shards(known)
     if known:
         _refuse_other_types(folder, known.types, options.type)
-        options = replace(options, type_hint=known_types(known.types))
-    reading, id_column = read_with_ids(source, ids, options, settings.keep, notify)
+    reading, id_column = read_with_ids(source, columns_of_shards(known), options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     with _writing(folder, settings, notify):
-        remembered = (id_column, reading.given_types)
-        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
+        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
         base = committed_generation(folder)
@@ -131,16 +128,16 @@ def index_sharded(
         tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True, late=False))
         done = run_tasks(base, tasks, runner, encoder, notify, spool.documents)
         late_after_run(folder, settings.late, encoder, notify, runner)
-        say_misfits(reading, notify)
+        tally.left_out = say_misfits(reading, notify)
         tally.duplicate_ids = spool.duplicate_ids
         for name in COUNTS:
             setattr(tally, name, sum(each.counts[name] for each in done))
         return tally.finish(time.monotonic() - began)
 
 
-def ids_of_shards(known: Sharding | None) -> KnownIds:
-    """Return where a sharded collection takes its ids from; None is one that is yet to be made."""
-    return KnownIds(known is None, known and known.id_column)
+def columns_of_shards(known: Sharding | None) -> KnownColumns:
+    """Return what a sharded collection remembers of its columns; None is one that is yet to be made."""
+    return KnownColumns(False, known.id_column, known.types, known.forms) if known else KnownColumns(new=True)
 
 
 def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
@@ -256,7 +253,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
-    remembered: tuple[str | None, dict[str, str]],
+    id_column: str | None,
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
@@ -265,7 +262,7 @@ def _sharding(
         encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
         language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
         assert shards is not None
-        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, *remembered)
+        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, id_column, reading.given_types, reading.forms)
         if (bucket := bucket_of(folder)) and not bucket.create(COLLECTION, new.to_bytes()):
             raise WriterBusyError(f"another run has just created {bucket.address}: run the same command again")
         LocalTruth(folder).create(COLLECTION, new.to_bytes())

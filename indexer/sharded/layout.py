@@ -40,6 +40,7 @@ class Sharding:
         language: Language of documents that name none, or None.
         id_column: The column of the ids, which later runs use too; "" if hashes of the texts were chosen.
         types: The types that were given to metadata fields, by name, for later runs too.
+        forms: How numbers and dates in other columns were written, see `KnownColumns`.
     """
 
     shards: int
@@ -48,6 +49,7 @@ class Sharding:
     language: str | None
     id_column: str | None = None
     types: dict[str, str] = field(default_factory=dict)
+    forms: dict[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> ModelSpec:
@@ -86,13 +88,13 @@ class Sharding:
         if content is None:
             return None
         names = ("shards", "seed", "model", "language", "id_column")
-        stored = _loaded(content, folder / COLLECTION, names, defaults={"types": {}})
+        stored = _loaded(content, folder / COLLECTION, names, defaults={"types": {}, "forms": {}})
         try:
             if not _is_whole(stored["shards"], 1, MOST_SHARDS) or not _is_whole(stored["seed"], 0, 2**64 - 1):
                 raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
             if not all(isinstance(stored[name], str | None) for name in ("language", "id_column")):
                 raise TypeError("its language or id_column is not a name")
-            if not is_types(stored["types"]):
+            if not is_types(stored["types"]) or not is_types(stored["forms"]):
                 raise TypeError("its types are no types of fields")
             ModelSpec.from_dict(stored["model"])
         except (TypeError, ValueError, KeyError, AttributeError, SondeError) as error:

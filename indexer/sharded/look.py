@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..errors import SondeError
-from ..ingest.ids import known_ids
+from ..ingest.columns import known_columns
 from ..store.disk import disk_bytes
 from ..upkeep import info
 from ..upkeep.info import QuickLook, stored_recall
@@ -34,8 +34,8 @@ def remembered_ids(folder: Path) -> str | None:
     sharding = Sharding.read(folder) if is_sharded(folder) else None
     if sharding:
         return sharding.id_column or None
-    known = known_ids(folder)
-    return "" if known.new else known.column or None
+    known = known_columns(folder)
+    return "" if known.new else known.id or None
 
 
 def _recall(folder: Path, newest: ShardedGeneration) -> float | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from ..ingest.report import Tally
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.documents import document_ids
-from ..store.fields import type_of, wider_type
+from ..store.fields import stored_text, type_of, wider_type
 from ..store.members import Seen
 from ..store.writing import MAX_FIELDS, digest, too_many_fields
+from ..wording import shown_id
 from .layout import ShardedGeneration, Sharding, shard_folder, work_folder
 
 STEP = 10_000
@@ -82,6 +84,7 @@ def write_spool(
     make_folder(new)
     spool = Spool(new, [0] * sharding.shards, dict(fields))
     seen, hashed, place = Seen(), hashlib.blake2b(digest_size=16), 0
+    became: dict[str, str] = {}
     with ExitStack() as stack:
         paths = [spool.file(shard) for shard in range(sharding.shards)]
         files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
@@ -93,7 +96,7 @@ def write_spool(
                 tally.skip([Skipped(document.origin, reason)])
                 continue
             key = _key(document, seen, spool)
-            _widen(spool.fields, document)
+            _widen(spool.fields, document, key, became)
             line = json.dumps(_stored(document, key, place), ensure_ascii=True)
             hashed.update(line.encode() + b"\n")
             shard = sharding.shard_of(key)
@@ -102,6 +105,9 @@ def write_spool(
             place += 1
             if place % STEP == 0:
                 notify(Progress("reading", place, None, "documents"))
+    for name, why in became.items():
+        notify(f"{name} {why} does not fit: filters now compare it as text")
+    tally.became_text = tuple(became)
     spool.digest = hashed.hexdigest()
     _name(spool, folder / spool.digest)
     return spool
@@ -126,10 +132,15 @@ def _key(document: Document, seen: Seen, spool: Spool) -> str:
     return key
 
 
-def _widen(fields: dict[str, str], document: Document) -> None:
+def _widen(fields: dict[str, str], document: Document, key: str, became: dict[str, str]) -> None:
+    """Widen the types of fields so that a document's values fit; note which became text, and because of which value."""
     for name, value in document.metadata.items():
-        if (kind := wider_type(fields.get(name), type_of(value))) is not None:
+        before = fields.get(name)
+        if (kind := wider_type(before, type_of(value))) is not None:
             fields[name] = kind
+            if kind == "text" and before not in (None, "text"):
+                why = f"{reprlib.repr(stored_text(value))} of document {shown_id(key)}"
+                became[name] = f"changes from type {before} to text, because {why}"
     if len(fields) > MAX_FIELDS:
         raise too_many_fields(list(fields)[MAX_FIELDS])
 

@@ -212,4 +212,5 @@ _PROPERTIES = {
     "last_document": _is_count,
     "widened": _is_widened,
     "types": is_types,
+    "forms": is_types,
 }

@@ -59,6 +59,8 @@ def _index(values: list[Report]) -> list[str]:
     sentences = [(", ".join(counts) or "Nothing to do") + "."]
     if report["duplicate_ids"]:
         sentences.append(f"{counted(report['duplicate_ids'], 'id')} repeated: the last row was kept.")
+    for name, count in report.get("left_out", {}).items():
+        sentences.append(f"{counted(count, 'value')} of {name} did not fit the type: left out.")
     if report["cut_tokens"]:
         sentences.append(
             f"{counted(report['cut_tokens'], 'token')} of {counted(report['cut_documents'], 'document')} were cut off."

@@ -45,9 +45,8 @@ def fields(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("shards", [None, 2])
 def test_types_are_given_and_remembered(tmp_path: Path, shards: int | None) -> None:
-    left_out = (
-        f"note: {tmp_path / 't.csv'}: 1 value of 'n' does not fit the type integer and was left out: 'unknown' (row 4)"
-    )
+    what = "1 of 12 values of 'n' does not fit the type integer and was left out: 'unknown' (row 4)"
+    left_out = f"note: {tmp_path / 't.csv'}: {what}"
     assert run(tmp_path, types=TYPES, shards=shards) == [left_out]
     assert fields(tmp_path) == {"n": "integer", "day": "date", "version": "text"}
     with Collection.open(tmp_path / "t.sonde") as collection:
@@ -56,7 +55,7 @@ def test_types_are_given_and_remembered(tmp_path: Path, shards: int | None) -> N
     assert run(tmp_path) == [left_out]
     more = "id,text,n,day,version\n90,Another text,many,28/02/2024,2\n"
     assert run(tmp_path, more)[0].endswith(
-        "1 value of 'n' does not fit the type integer and was left out: 'many' (row 1)"
+        "1 of 1 value of 'n' does not fit the type integer and was left out: 'many' (row 1). Check the type"
     )
     assert fields(tmp_path) == {"n": "integer", "day": "date", "version": "text"}
     with Collection.open(tmp_path / "t.sonde") as collection:
@@ -84,8 +83,8 @@ def test_a_field_gets_another_type_later(tmp_path: Path) -> None:
 def test_a_document_that_does_not_fit_is_named(tmp_path: Path) -> None:
     run(tmp_path)
     others = "id,text,n,day,version\n0,Text number 0 is here,0,01/04/2024,1\n"
-    said = "n stays text, because 'unknown' of document '3' is not an integer: correct or delete that document, and "
-    assert run(tmp_path, others, {"n": "integer"}) == [said + "index again"]
+    said = "n stays text, because 'unknown' of document '3' is not an integer: index its file again, or correct that "
+    assert run(tmp_path, others, {"n": "integer"}) == [said + "document"]
     with Collection.open(tmp_path / "t.sonde", device="cpu") as collection:
         collection.delete(["3"])
     assert run(tmp_path, others) == ["n changes from type text to integer, as set"]
@@ -111,10 +110,65 @@ def test_shards_keep_the_types_that_they_were_given(tmp_path: Path) -> None:
     assert fields(tmp_path) == {"n": "integer", "day": "date", "version": "text"}
 
 
+FIRST = 'id,text,amount\n1,A text,"1.234,50"\n2,Another,"17,25"\n'
+SECOND = "id,text,amount\n3,A third text,1.500\n4,A fourth,2.000\n"
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+@pytest.mark.parametrize("types", [{}, {"amount": "real"}, {"amount": "real:,"}])
+def test_a_later_file_is_read_with_the_decimal_separator_of_the_first(
+    tmp_path: Path, types: dict[str, str], shards: int | None
+) -> None:
+    """1.500 became one and a half."""
+    run(tmp_path, FIRST, types, shards=shards)
+    run(tmp_path, SECOND)
+    with Collection.open(tmp_path / "t.sonde") as collection:
+        assert [collection.get(id).metadata["amount"] for id in "1234"] == [1234.5, 17.25, 1500, 2000]
+
+
+def test_so_is_the_second_file_of_one_run(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(FIRST)
+    (tmp_path / "b.csv").write_text(SECOND.replace("amount", "amount,channel").replace("00\n", "00,web\n"))
+    encoder: Any = FakeEncoder()
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    reading = ReadOptions(type={"channel": "list"})
+    with pytest.raises(UsageError, match=r"no value of the column 'channel' is a list as JSON writes it, such as \["):
+        index(paths, tmp_path / "t.sonde", read=reading, encoder=encoder)
+    with index(paths, tmp_path / "t.sonde", read=ReadOptions(type={"channel": "text"}), encoder=encoder) as made:
+        assert (made.get("4").metadata["amount"], made.get("4").metadata["channel"]) == (2000, "web")
+        assert made.report and made.report.left_out == {}
+
+
+def test_what_other_files_have_stored_is_read_as_the_given_type(tmp_path: Path) -> None:
+    """The values of the other file were called wrong."""
+    first, second = 'id,text,ok,amount\n1,A text,yes,"1,5"\n', 'id,text,ok,amount\n2,Another,no,"2,25"\n'
+    for content in (first.replace("yes", "who knows"), second.replace('"2,25"', '"2,25 EUR"'), second):
+        run(tmp_path, content)
+    assert fields(tmp_path) == {"ok": "text", "amount": "real"}
+    assert run(tmp_path, first, {"ok": "boolean"}) == ["ok changes from type text to boolean, as set"]
+    with Collection.open(tmp_path / "t.sonde") as collection:
+        assert [collection.get(id).metadata["ok"] for id in "12"] == [True, False]
+
+
+def test_shards_say_which_value_made_a_column_text(tmp_path: Path) -> None:
+    run(tmp_path, "id,text,n\n1,A text,5\n", shards=2)
+    why = "because 'many' of document '2' does not fit: filters now compare it as text"
+    assert run(tmp_path, "id,text,n\n2,Another,many\n") == [f"n changes from type integer to text, {why}"]
+
+
+def test_the_report_counts_what_was_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(DIRTY)
+    encoder: Any = FakeEncoder()
+    for shards in (None, 2):
+        folder = tmp_path / f"{shards}.sonde"
+        with index(tmp_path / "t.csv", folder, read=ReadOptions(type=TYPES), encoder=encoder, shards=shards) as made:
+            assert made.report and made.report.left_out == {"n": 1}
+
+
 def test_on_the_command_line(tmp_path: Path, sonde: Command) -> None:
     (tmp_path / "t.csv").write_text(DIRTY)
     index_it = ("index", tmp_path / "t.csv", "--to", tmp_path / "t.sonde", "--type")
     said = "--type 'integer' is not COLUMN=TYPE: write, for example, --type stars=integer"
     sonde(*index_it, "integer").refused(said, code=2)
-    sonde(*index_it, "m=integer").refused("the typed column 'm' does not exist", code=2)
+    sonde(*index_it, "m=integer").refused("there is no column 'm' to give a type", code=2)
     assert not (tmp_path / "t.sonde").exists()

@@ -10,7 +10,7 @@ from fake_encoder import FakeEncoder
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import UsageError
 from sonde.indexer.ingest import estimate_source
-from sonde.indexer.sharded.build import ids_of_shards
+from sonde.indexer.sharded.build import columns_of_shards
 from sonde.indexer.sharded.layout import Sharding
 
 HEAD = "ticket_id,text,month\n"
@@ -140,6 +140,6 @@ def test_tags_and_corrections_stay_when_a_text_changes(made: Path, sonde: Comman
 def test_an_estimate_reads_the_ids_as_the_run_does(made: Path) -> None:
     (made / "t.csv").write_text("Ticket No,text,month\n" + "".join(ROWS))
     sharding, encoder = Sharding.read(made / "t.sonde"), cast(Any, FakeEncoder())
-    known = ids_of_shards(sharding) if sharding else None
+    known = columns_of_shards(sharding) if sharding else None
     with pytest.raises(UsageError, match="has no column 'ticket_id', from which this collection takes its ids"):
         estimate_source(made / "t.csv", made / "t.sonde", encoder=encoder, known=known)

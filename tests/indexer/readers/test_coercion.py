@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sonde.indexer.document import Document, Value
-from sonde.indexer.errors import UsageError
+from sonde.indexer.errors import Message, UsageError
 from sonde.indexer.readers import Reading, ReadOptions, read_source
 
 
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_counted_in_every_pass_anew(tmp_path: Path) -> None
         ((source, column, found),) = reading.misfits()
         assert source == str(tmp_path / "t.csv")
         assert found.describe(column) == (
-            "2 values of 'x' do not fit the type integer and were left out; the first is 'soon' (row 2)"
+            "2 of 4 values of 'x' do not fit the type integer and were left out; the first is 'soon' (row 2)"
         )
 
 
@@ -98,10 +98,10 @@ def test_what_does_not_fit_is_counted_in_every_pass_anew(tmp_path: Path) -> None
         ("date:", ["2024"], "the type of 'x' is 'date:'"),
         ("date:%d", ["3"], "the type of 'x' is 'date:%d'"),
         ("date:%Q%Y", ["3"], "the type of 'x' is 'date:%Q%Y'"),
-        ("integer", ["a", "b"], r"no value of the column 'x' is an integer \(the first one is 'a'\): give"),
-        ("date:%d.%m.%Y", ["3/4/24"], r"no value of the column 'x' is a date of the form %d.%m.%Y \(the first one is"),
+        ("integer", ["a", "b"], r"no value of the column 'x' is an integer; the first one is 'a': give"),
+        ("date:%d.%m.%Y", ["3/4/24"], r"no value of the column 'x' is a date of the form %d.%m.%Y; the first one is"),
         ("date", ["03/04/2024", "05/06/2024"], "'03/04/2024' in the column 'x' can be read in two ways: give the"),
-        ("real", ["1,234", "5,678"], "'1,234' in the column 'x' can be read in two ways: write it as 1234.5"),
+        ("real", ["1,234", "5,678"], "'1,234' in the column 'x' can be read in two ways: give the decimal separator"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, kind: str, cells: list[str], said: str) -> None:
@@ -113,7 +113,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, kind: str, cells: list[
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        ("y", "the typed column 'y' does not exist"),
+        ("y", "there is no column 'y' to give a type; there are text, x"),
         ("text", "the column 'text' becomes no metadata, so it has no type: leave it out of type"),
     ],
 )
@@ -135,15 +135,19 @@ def test_types_of_earlier_runs_that_do_not_fit_are_no_error(tmp_path: Path) -> N
         ([*["1.5"] * 5, *map(str, range(20)), "?!"], "kept as text: x ('?!' is not a number)"),
         ([*["2024-04-03"] * 12, "2024-13-03"], "kept as text: x ('2024-13-03' is not a date)"),
         ([*["yes", "no"] * 8, "maybe"], "kept as text: x ('maybe' is not true or false)"),
+        ([*[f"{day}/04/2024" for day in range(10, 25)], "32/04/2024"], "kept as text: x ('32/04/2024' is not a date)"),
+        ([*["1.234,5"] * 15, "EUR 12"], "kept as text: x ('EUR 12' is not a number)"),
+        (["1.1", "1.10", "2.0"], "1.1 and 1.10 are one number in x; to keep them apart, set type to text"),
         ([*map(str, range(1000, 1020)), "0999"], ""),  # codes
         ([*map(str, range(20)), *"abc"], ""),
         ([*map(str, range(8)), "a"], ""),
     ],
 )
 def test_a_column_of_text_that_is_nearly_of_a_type_is_named(tmp_path: Path, cells: list[str], said: str) -> None:
-    described = read_source(table(tmp_path, cells)).columns.describe()
+    described = str(Message(read_source(table(tmp_path, cells)).columns.describe()))
     assert said in described
     assert said or "kept as text" not in described
+    assert "number in x" in said or "one number" not in described
 
 
 def test_numbers_beside_words_in_python_data_are_named_too() -> None:

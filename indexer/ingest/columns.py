@@ -1,0 +1,62 @@
+"""What a collection remembers of the columns of its sources, so that the next file is read as the first one was."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import SondeError
+from ..readers import ReadOptions
+from ..readers.coercion import known_types
+from ..store.catalog import Catalog
+from ..store.retyping import GIVEN
+from .index import is_new
+
+ID_COLUMN, FORMS = "id_column", "forms"
+"""Properties of a catalog."""
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """What is known of the columns of a collection's sources.
+
+    Attributes:
+        new: Whether the collection is yet to be made.
+        id: The column of the ids, "" if hashes of the texts were chosen, None if it remembers neither.
+        types: Types that the user gave to metadata columns, by name, with the formats of dates.
+        forms: How numbers and dates in other columns are written, such as "real:," or "date:%d/%m/%Y".
+    """
+
+    new: bool = False
+    id: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
+
+    def hinted(self, options: ReadOptions) -> ReadOptions:
+        """Return options under which a source is read as earlier ones were, where nothing else is set."""
+        if options.id is None and self.id == "":
+            options = replace(options, id="")
+        hint = "" if self.new else self.id
+        return replace(options, id_hint=hint, type_hint=known_types(self.types), form_hint=known_types(self.forms))
+
+    def remember(self, catalog: Catalog) -> None:
+        """Write into a catalog what it does not know; its id column is that of the first run."""
+        if self.new and self.id is not None:
+            catalog.set(ID_COLUMN, self.id)
+        for name, found in ((GIVEN, self.types), (FORMS, self.forms)):
+            before = catalog.get(name, {})
+            if before | found != before:
+                catalog.set(name, before | found)
+
+
+def known_columns(folder: Path) -> KnownColumns:
+    """Return what a collection in one piece remembers."""
+    if is_new(folder):
+        return KnownColumns(new=True)
+    if not (folder / "catalog.db").is_file():
+        return KnownColumns()
+    try:
+        with closing(Catalog.open(folder / "catalog.db")) as catalog:
+            return KnownColumns(False, catalog.get(ID_COLUMN), catalog.get(GIVEN, {}), catalog.get(FORMS, {}))
+    except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
+        return KnownColumns()
