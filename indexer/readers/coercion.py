@@ -85,7 +85,7 @@ def check_types(types: Any) -> None:
             near = did_you_mean(str(kind), TYPES)
             said = (
                 f"the type of {on_one_line(name)!r} is {on_one_line(str(kind))!r}{near}; it must be one of "
-                f"{', '.join(TYPES)}, real:, for 1.234,50, or a date with its format, such as date:%d/%m/%Y"
+                f"{', '.join(TYPES)}; or real:, (for 1.234,50), or date: with a format, such as date:%d/%m/%Y"
             )
             raise UsageError(said, code="unknown-option", field="type", value=kind, alternatives=TYPES)
 

@@ -43,7 +43,7 @@ def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") ->
         )
         _show_rows(found)
         return found, ReadOptions()
-    options = _roles(found, key)
+    options = _roles(found, key, id_hint)
     _show_rows(found)
     return found, options
 
@@ -86,7 +86,7 @@ def _skipped(found: Preview) -> str:
     return f" · {escape_markdown(said)}"
 
 
-def _roles(found: Preview, key: str) -> ReadOptions | None:
+def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
     names = list(found.types)
     columns = found.columns
     cells = st.columns([2, 1, 1])
@@ -94,9 +94,10 @@ def _roles(found: Preview, key: str) -> ReadOptions | None:
     title = cells[1].selectbox(
         "Title", [NO_TITLE, *names], index=_place(names, columns.title if columns else None), key=f"{key}-title"
     )
+    lost = bool(id_hint) and id_hint not in names
     id = cells[2].selectbox(
-        "Id", [HASH, *names], index=_place(names, columns.id if columns else None), key=f"{key}-id",
-        help="Identifies a document. A row with a known id replaces that document.",
+        "Id", [HASH, *names], index=None if lost else _place(names, columns.id if columns else None), key=f"{key}-id",
+        placeholder="Choose a column", help="Identifies a document. A row with a known id replaces that document.",
     )  # fmt: skip
     language = columns.language if columns else None
     free = [name for name in names if name not in (*text, title, id, language) and found.types[name] != "empty"]
@@ -104,6 +105,10 @@ def _roles(found: Preview, key: str) -> ReadOptions | None:
         "Metadata", free, default=free, key=f"{key}-metadata", format_func=lambda name: f"{name} ({found.types[name]})",
         help="Columns that you can filter, colour and group by.",
     )  # fmt: skip
+    if id is None:
+        said = f"The collection takes its ids from {id_hint}. The file has no such column: choose the one with the ids."
+        st.warning(escape_markdown(said))
+        return None
     if not text:
         st.warning("Choose the column that contains the text." if not found.problem else
                    "No column looks like text. Choose one.")  # fmt: skip
@@ -115,7 +120,7 @@ def _roles(found: Preview, key: str) -> ReadOptions | None:
     chosen = (tuple(text), None if title == NO_TITLE else title, None if id == HASH else id)
     left_out = tuple(name for name in free if name not in kept)
     roles: dict[str, Any] = {"text": chosen[0], "title": chosen[1] or "", "id": chosen[2] or ""}
-    if columns and chosen == (tuple(columns.text), columns.title, columns.id):
+    if columns and not lost and chosen == (tuple(columns.text), columns.title, columns.id):
         roles = {}  # as they would be found again
     try:
         return ReadOptions(leave_out=left_out, type=types, **roles)
@@ -130,6 +135,10 @@ def _types(found: Preview, names: Sequence[str], key: str) -> dict[str, str]:
     slips = [f"{name} ({value!r} is not {NAMED[kind]})" for name, (kind, value) in nearly.items() if name in names]
     if slips:
         st.caption(escape_markdown(f"Kept as text: {', '.join(slips)}"))
+    spellings = found.columns.spellings if found.columns else {}
+    for name, (one, other) in spellings.items():
+        if name in names:
+            st.caption(escape_markdown(f"{one} and {other} are one number in {name}; as text, they are two values"))
     changed = st.multiselect(
         "Change the type of", names, key=f"{key}-retyped", format_func=lambda name: f"{name} ({found.types[name]})",
         help="Values that do not fit the type are left out. Sonde says how many.",

@@ -53,3 +53,11 @@ def test_added_texts_take_their_ids_from_the_column_of_the_collection(
     uploader: Any = page.get("file_uploader")[0]
     uploader.set_value([("more.csv", source.read_bytes(), "text/csv")]).run()
     assert page.selectbox(key="add-id").value == "title"
+    page = pages.open("data", collection="reviews", do="Add texts")
+    uploader = page.get("file_uploader")[0]
+    uploader.set_value([("renamed.csv", source.read_bytes().replace(b"id,title,", b"id,number,"), "text/csv")]).run()
+    [warning] = [each.value.replace("\\", "") for each in page.warning]
+    assert warning.startswith("The collection takes its ids from title. The file has no such column: choose")
+    assert page.selectbox(key="add-id").value is None
+    page.selectbox(key="add-id").set_value("number").run()
+    assert not page.warning
