@@ -130,5 +130,6 @@ def retype_field(catalog: Catalog, field: Field, kind: str, read: Read | None = 
     catalog.connection.execute(f"UPDATE metadata SET {column} = retyped({column}) WHERE {column} IS NOT NULL")
     catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
     fields = [(each.name, each.column, each.type) for each in catalog.fields().values()]
-    fill_documents(catalog.connection, fields, f"{column} IS NOT NULL")
+    # `read` may have found a word for nothing, such as "n/a", whose document has no value now.
+    fill_documents(catalog.connection, fields, "1" if read else f"{column} IS NOT NULL")
     return Field(field.name, column, kind)
