@@ -176,7 +176,9 @@ def test_on_the_command_line(tmp_path: Path, sonde: Command) -> None:
 
 def test_a_stored_word_for_nothing_becomes_a_missing_value(tmp_path: Path) -> None:
     run(tmp_path, "id,text,n\n1,A text,5\n2,Another,n/a\n3,A third,x\n")
-    assert run(tmp_path, "id,text,n\n3,A third,7\n", {"n": "integer"}) == ["n changes from type text to integer, as set"]
+    assert run(tmp_path, "id,text,n\n3,A third,7\n", {"n": "integer"}) == [
+        "n changes from type text to integer, as set"
+    ]
     assert fields(tmp_path) == {"n": "integer"}
     with Collection.open(tmp_path / "t.sonde") as collection:
         assert [collection.get(id).metadata.get("n") for id in "123"] == [5, None, 7]
