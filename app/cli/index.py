@@ -200,11 +200,13 @@ def _types(given: list[str]) -> dict[str, str]:
         if not equals:
             said = f"--type {each!r} is not COLUMN=TYPE: write, for example, --type stars=integer"
             raise UsageError(said, code="wrong-type", field="type", value=each)
-        found[name] = kind
+        if found.setdefault(name, kind) != kind:
+            said = f"--type gives {name!r} two types, {found[name]} and {kind}: give it one"
+            raise UsageError(said, code="conflict", field="type", value=each)
     return found
 
 
-SHOWN_RUNS = 5
+SHOWN_RUNS = SHOWN_ROWS = 5
 
 
 def _can_be_updated(run: "Run") -> bool:
@@ -240,6 +242,8 @@ def _print_report(report: "BuildReport", to: str) -> None:
         print(f"cut off: {counted(report.cut_tokens, 'token')} of {counted(report.cut_documents, 'document')}")
     if report.skipped:
         print(f"skipped: {report.skipped:,}, listed in {report.skipped_file}")
-        for row in report.skipped_rows[:5]:
+        for row in report.skipped_rows[:SHOWN_ROWS]:
             say(f"  {row.origin}: {row.reason}")
+        if report.skipped > SHOWN_ROWS:
+            say(f"  … and {report.skipped - SHOWN_ROWS:,} more")
     print(f'try: sonde search {quote(str(to))} "what you are looking for"')

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from ..document import Document, Skipped, Value, is_blank
@@ -291,7 +291,10 @@ class Reading:
 
     def _walk(self) -> Iterator[_Step]:
         for index, part in enumerate(self._parts):
+            table = part.source.name if len(self._parts) > 1 and part.source.columns is None else ""
             for done, item in part.documents():
+                if table and isinstance(item, Skipped):
+                    item = replace(item, origin=f"{table}, {item.origin}")
                 yield (index, done), item
 
     def _peeked(self) -> Iterator[_Step]:

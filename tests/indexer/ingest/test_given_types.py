@@ -170,6 +170,7 @@ def test_on_the_command_line(tmp_path: Path, sonde: Command) -> None:
     index_it = ("index", tmp_path / "t.csv", "--to", tmp_path / "t.sonde", "--type")
     said = "--type 'integer' is not COLUMN=TYPE: write, for example, --type stars=integer"
     sonde(*index_it, "integer").refused(said, code=2)
+    sonde(*index_it, "n=integer", "--type", "n=real").refused("gives 'n' two types, integer and real", code=2)
     sonde(*index_it, "m=integer").refused("there is no column 'm' to give a type", code=2)
     assert not (tmp_path / "t.sonde").exists()
 

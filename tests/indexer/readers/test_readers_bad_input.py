@@ -351,3 +351,12 @@ def test_mostly_good_utf8_is_not_taken_for_another_encoding(tmp_path):
     reading = read_source(written(tmp_path, "t.csv", "text\nGröße\nschön\nüber\n".encode() + b"kaputt \xe9\x80\n"))
     assert texts(reading) == ["Größe", "schön", "über"]
     assert skipped(reading) == [Skipped("row 4", "broken UTF-8: byte 0xe9 at character 8 of the text")]
+
+
+def test_a_skipped_row_names_its_file_among_several(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,text\n1,Some words\n2\n3,More words\n")
+    both = read_source([tmp_path / "a.csv", tmp_path / "b.csv"])
+    origins = [item.origin for item in both if isinstance(item, Skipped)]
+    assert origins == [f"{tmp_path / name}, row 2" for name in ("a.csv", "b.csv")]
+    assert [item.origin for item in read_source(tmp_path / "a.csv") if isinstance(item, Skipped)] == ["row 2"]
