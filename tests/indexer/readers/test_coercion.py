@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sonde.indexer.document import Document, Value
 from sonde.indexer.errors import Message, UsageError
 from sonde.indexer.readers import Reading, ReadOptions, read_source
+from sonde.indexer.readers.coercion import coerced
+from sonde.indexer.readers.values import cell_text, natural
 
 
 def table(folder: Path, cells: list[str]) -> Path:
@@ -153,3 +157,17 @@ def test_a_column_of_text_that_is_nearly_of_a_type_is_named(tmp_path: Path, cell
 def test_numbers_beside_words_in_python_data_are_named_too() -> None:
     source = [{"text": f"Text {n}.", "x": value} for n, value in enumerate([*range(20), "n/a"])]
     assert "kept as text: x ('n/a' is not an integer)" in read_source(source).columns.describe()
+
+
+@given(st.sampled_from(("integer", "real", "real:,", "boolean", "date", "date:%d/%m/%y", "list", "text")), st.lists(
+    st.one_of(st.none(), st.text(max_size=12), st.text("0123456789.,-/: eE[]", max_size=12), st.integers(), st.floats())
+))  # fmt: skip
+def test_any_cell_fits_or_stays_a_text(kind: str, cells: list[Any]) -> None:
+    try:
+        found = coerced("x", kind, [natural(cell) for cell in cells])
+    except UsageError:
+        return
+    for cell in cells:
+        value = found.value(cell)
+        assert found.fits(value) or value == cell_text(natural(cell))
+        assert found.kind != "text" or cell_text(value) == cell_text(natural(cell))
