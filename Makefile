@@ -67,6 +67,7 @@ bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours 
 soak: .venv/.tested ## try histories of writes with kills, power cuts, failing disks, damaged files (hours)
 	$(KEEP_COMPILED) SONDE_EXAMPLES=1000 SONDE_CASES=all OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 	SONDE_HISTORIES=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/indexer/store/test_any_history.py
+	$(BIN)/python benchmarks/odd_collections.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills_beside.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/power_cuts.py

@@ -26,8 +26,8 @@ from .months import month_forms
 from .values import INT64, cell_text, natural
 
 _FORMAT = "date:"
-_TRIED = 200
-"""Different values on which the way of writing is decided."""
+_TRIED, _FIRST = 200, 20
+"""Different values on which the way of writing is decided, and the first of these, of which it must read one."""
 _DIRECTIVE = re.compile(r"%[aAbBdHIjmMpSyYzZ%]")
 
 
@@ -178,7 +178,11 @@ def _best(column: str, kind: str, forms: Sequence[Form], texts: Sequence[str]) -
     Raises:
         UsageError: Another one reads equally many, and something else.
     """
-    read = [{text: value for text in texts if (value := _read(parse, text)) is not None} for _, parse in forms]
+    hopeful = [any(_read(parse, text) is not None for text in texts[:_FIRST]) for _, parse in forms]
+    read = [
+        {text: value for text in texts if hope and (value := _read(parse, text)) is not None}
+        for hope, (_, parse) in zip(hopeful, forms, strict=True)
+    ]
     most = max(map(len, read))
     first = next(place for place, found in enumerate(read) if len(found) == most)
     for other in read[first + 1 :] if first else ():
