@@ -21,7 +21,8 @@ from ..store.documents import filled_fields
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..store.retyping import GIVEN
-from ..wording import counted, on_one_line
+from ..store.runs import columns_of_runs
+from ..wording import counted, listed, on_one_line
 from .ids import KnownIds, known_ids, read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
@@ -48,10 +49,11 @@ def index_source(
         UsageError: No text column was found, ids repeat, or the settings contradict the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
-    options = replace(options, type_hint=given_types(folder))
+    options = _with_hints(options, folder)
     reading, id_column = read_with_ids(source, known_ids(folder), options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(LANGUAGE_SAMPLE)
+    say_aside(reading, folder, notify)
     _say_other_source(source, folder, notify)
     _say_other_text(reading, folder, notify)
     if settings.sync and not settings.delete_most and not reading.once:
@@ -83,13 +85,22 @@ def index_source(
     return report
 
 
-def given_types(folder: Path) -> dict[str, str]:
-    """Return the types that were given to fields of a collection in earlier runs."""
+def _with_hints(options: ReadOptions, folder: Path) -> ReadOptions:
+    """Return options with what the collection in `folder`, if there is one, knows of columns."""
     if not (folder / "catalog.db").is_file():
-        return {}
+        return options
     with suppress(SondeError), closing(Catalog.open(folder / "catalog.db")) as catalog:
-        return known_types(catalog.get(GIVEN, {}))
-    return {}
+        types = known_types(catalog.get(GIVEN, {}))
+        return replace(options, type_hint=types, leave_out_hint=columns_of_runs(catalog, catalog.fields()))
+    return options
+
+
+def say_aside(reading: Reading, folder: Path, notify: Notify) -> None:
+    """Say which columns are left out because runs of the collection have them, as in an export that is read again."""
+    if reading.aside:
+        names = listed([on_one_line(name) for name in reading.aside])
+        said = f"note: {reading.name}: columns of runs of {folder} are left out of the metadata: {names}"
+        notify(f"{said}. To keep such a column, rename it in the source")
 
 
 def say_misfits(reading: Reading, notify: Notify) -> None:
@@ -202,7 +213,7 @@ def estimate_source(
         UsageError: No text column was found, or the settings contradict the collection.
         SondeError: The source cannot be read.
     """
-    options = replace(options, type_hint=given_types(folder))
+    options = _with_hints(options, folder)
     reading, _ = read_with_ids(source, known or known_ids(folder), options, "last", notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(PROBE_DOCUMENTS)

@@ -154,7 +154,8 @@ class Part:
         roles = self._roles(items, options)
         self.columns = roles.columns
         self.types = roles.types
-        self._maker = DocumentMaker(roles, options.max_chars, options.leave_out)
+        self.aside = roles.aside
+        self._maker = DocumentMaker(roles, options.max_chars, {*options.leave_out, *options.aside})
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
         """Each document or skipped row with how far the source had come."""
@@ -260,6 +261,11 @@ class Reading:
         """The types that columns were given, with the formats of dates that were found."""
         types = (item for part in self._parts for item in part.types.items())
         return {name: kind.given for name, kind in types if isinstance(kind, Coerced)}
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """The columns of `leave_out_hint` that are left out of the metadata."""
+        return tuple(dict.fromkeys(name for part in self._parts for name in part.aside))
 
     def misfits(self) -> Iterator[tuple[str, str, Misfits]]:
         """Give the source and the column of values that did not fit a type that the column was given, and these."""

@@ -32,7 +32,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, say_misfits, say_other_text
+from ..ingest.source import LANGUAGE_SAMPLE, say_aside, say_misfits, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -45,7 +45,7 @@ from .bucket import bucket_of
 from .commit import commit
 from .generations import committed_generation, current_sharding, read_note, remove_old_versions
 from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, coming_note, work_folder
-from .runs import ChangeRuns, runs_after
+from .runs import ChangeRuns, known_columns_of_runs, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
 from .truth import LocalTruth
@@ -112,9 +112,11 @@ def index_sharded(
     ids = ids_of_shards(known)
     if known:
         _refuse_other_types(folder, known.types, options.type)
-        options = replace(options, type_hint=known_types(known.types))
+        hints = known_columns_of_runs(folder)
+        options = replace(options, type_hint=known_types(known.types), leave_out_hint=hints)
     reading, id_column = read_with_ids(source, ids, options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
+    say_aside(reading, folder, notify)
     with _writing(folder, settings, notify):
         remembered = (id_column, reading.given_types)
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
