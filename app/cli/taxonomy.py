@@ -57,7 +57,8 @@ def show(
     """Show a taxonomy as a tree. With --from, first make it from the groups of a run.
 
     You can leave out `show`. Each line has a group's number, the documents in it and under it, and its name. The levels
-    of a topic run become levels of the tree. A group keeps its number, whatever you edit.
+    of a topic run become levels of the tree; topics that you named, merged or split stay as they are. A group keeps its
+    number, whatever you edit.
 
     \b
     Examples:
