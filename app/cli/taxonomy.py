@@ -79,10 +79,15 @@ def show(
     if source is None:
         print_taxonomy(opened.taxonomy(name), json, collection)
         return
+    before = [run.name for run in opened.uncounted_runs(TAXONOMY) if run.complete]
     free = free_name(opened, TAXONOMY, name or str(TAXONOMY), replace)
     found = opened.make_taxonomy(source, free, kind=kind, replace=replace)
     say_name(TAXONOMY, name or str(TAXONOMY), free)
     print_taxonomy(found, json, collection)
+    if before and before[-1] != free:
+        other = "the other" if len({*before} - {free}) == 1 else "another"
+        said = f"commands without --name now use {free!r}, the newest taxonomy"
+        say(f"{said}; to use {other}: --name {quote(before[-1])}")
 
 
 def print_taxonomy(found: "Taxonomy", json: bool, collection: Path) -> None:
