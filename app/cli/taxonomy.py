@@ -9,6 +9,7 @@ import typer
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from . import taxonomy_edits
+from .asking import Yes, ask_to_replace
 from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
 from .run_names import free_name, say_name
@@ -241,6 +242,7 @@ def export(
         Path | None, typer.Option("--documents", metavar="F.csv", help="Write the group of each document here.")
     ] = None,
     name: Name = None,
+    yes: Yes = False,
 ) -> None:
     """Write a taxonomy to a file. JSON holds everything; SKOS holds names, descriptions, the tree and examples.
 
@@ -258,6 +260,7 @@ def export(
     if documents is not None:
         check_target(documents, (".csv",), "write to")
     opened = open_collection(collection)
+    ask_to_replace(yes, to, documents)
     _write(to, opened.export_taxonomy(_form(to), name))
     if documents is not None:
         _write(documents, opened.export_taxonomy("documents", name))

@@ -32,7 +32,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, say_aside, say_misfits, say_other_text
+from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -118,7 +118,7 @@ def index_sharded(
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     say_aside(reading, folder, notify)
     with _writing(folder, settings, notify):
-        remembered = (id_column, reading.given_types)
+        remembered = (id_column, reading.given_types, origin_of(source, folder))
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
@@ -258,7 +258,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
-    remembered: tuple[str | None, dict[str, str]],
+    remembered: tuple[str | None, dict[str, str], str | None],
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""

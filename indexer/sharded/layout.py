@@ -40,6 +40,7 @@ class Sharding:
         language: Language of documents that name none, or None.
         id_column: The column of the ids, which later runs use too; "" if hashes of the texts were chosen.
         types: The types that were given to metadata fields, by name, for later runs too.
+        origin: The path of the source that it was made from, as in the property `ORIGIN` of a collection.
     """
 
     shards: int
@@ -48,6 +49,7 @@ class Sharding:
     language: str | None
     id_column: str | None = None
     types: dict[str, str] = field(default_factory=dict)
+    origin: str | None = None
 
     @property
     def spec(self) -> ModelSpec:
@@ -86,12 +88,12 @@ class Sharding:
         if content is None:
             return None
         names = ("shards", "seed", "model", "language", "id_column")
-        stored = _loaded(content, folder / COLLECTION, names, defaults={"types": {}})
+        stored = _loaded(content, folder / COLLECTION, names, defaults={"types": {}, "origin": None})
         try:
             if not _is_whole(stored["shards"], 1, MOST_SHARDS) or not _is_whole(stored["seed"], 0, 2**64 - 1):
                 raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
-            if not all(isinstance(stored[name], str | None) for name in ("language", "id_column")):
-                raise TypeError("its language or id_column is not a name")
+            if not all(isinstance(stored[name], str | None) for name in ("language", "id_column", "origin")):
+                raise TypeError("its language, id_column or origin is not a name")
             if not is_types(stored["types"]):
                 raise TypeError("its types are no types of fields")
             ModelSpec.from_dict(stored["model"])
