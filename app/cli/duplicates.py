@@ -62,7 +62,6 @@ def duplicates(
       sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.parquet
       sonde duplicates reviews.sonde --by meaning --meaning 0.9 --pairs 5
     """
-    from ...indexer.store.export import refuse_source
     from ...pipelines.duplicates import DuplicateSettings
     from ..api import open as open_collection
     from ..api.functions import check_export_target
@@ -75,9 +74,7 @@ def duplicates(
     if to is not None:
         check_export_target(to)
     opened = open_collection(collection, device=device)
-    if to is not None:
-        refuse_source(opened.stored, to)
-        ask_to_replace(yes, to)
+    ask_to_replace(yes, to)
     with progress(quiet=json) as notify:
         found = opened.duplicates(settings=settings, progress=notify)
     if json:

@@ -288,16 +288,13 @@ def export(
       sonde export reviews.sonde --page reviews.html
     """
     from ...indexer.errors import SondeError, UsageError
-    from ...indexer.store.export import refuse_source
     from ..api import open as open_collection
 
     if page is not None and (to != "-" or vectors or raw_formulas):
         raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
     opened = open_collection(collection)
     target = page if page is not None else None if to == "-" else Path(to)
-    if target is not None:
-        refuse_source(opened.stored, target)
-        ask_to_replace(yes, target)
+    ask_to_replace(yes, target)
     if page is not None:
         _write_page(opened, page, where, json)
         return

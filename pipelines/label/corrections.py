@@ -178,11 +178,9 @@ def unused_corrections(
         if other.name != run and not found.unknown and found.shares[usable].any():
             many = int(usable.sum())
             said = f"{counted(many, 'correction')} of {other.name!r} {'is' if many == 1 else 'are'} not used here"
-            give = f"sonde runs correct C --run {quote(run)} --from FILE.csv"
-            notes.append(
-                f"{said}: to use {'it' if many == 1 else 'them'}, run `sonde runs correct C --run {quote(other.name)} "
-                f"--to FILE.csv` and `{give}`, and label again"
-            )
+            save = f"`sonde runs correct C --run {quote(other.name)} --to FILE.csv`"
+            read = f"`sonde runs correct C --run {quote(run)} --from FILE.csv`"
+            notes.append(f"{said}: to use {'it' if many == 1 else 'them'}, run {save} and {read}, and label again")
     return tuple(notes)
 
 

@@ -103,12 +103,14 @@ def test_several_files_are_one_question(asked: Asked, sonde: Command, reviews: P
     assert f"{tmp_path / 't.json'} and {tmp_path / 'd.csv'} exist. Replace them? [y/N]" in asked("n", *given)[1]
 
 
-def test_the_source_is_refused_without_a_question(asked: Asked, tmp_path: Path, encoder: FakeEncoder) -> None:
+def test_the_source_is_refused_whatever_the_answer(asked: Asked, tmp_path: Path, encoder: FakeEncoder) -> None:
     source = tmp_path / "s.jsonl"
     source.write_text('{"id": "1", "text": "one"}\n')
     index(source, tmp_path / "s.sonde", encoder=encoder).close()  # type: ignore[arg-type]
-    done, shown = asked("y", "export", tmp_path / "s.sonde", "--to", source)
-    assert (done, "[y/N]" in shown) == (2, False)
+    before = source.read_bytes()
+    for answer, code in (("y", 2), ("n", 1)):
+        assert asked(answer, "export", tmp_path / "s.sonde", "--to", source)[0] == code
+        assert source.read_bytes() == before
 
 
 def test_a_script_is_not_asked(sonde: Command, reviews: Path) -> None:

@@ -50,30 +50,6 @@ def test_a_corrected_document_has_the_label_that_was_given_in_the_next_run(shop:
     assert labels_of(shop) == before
 
 
-def test_corrections_of_another_run_with_the_same_labels_are_named(shop: Collection) -> None:
-    shop.label(LABELS)
-    shop.label(LABELS, name="labels 2")
-    shop.label(["good", "bad"], name="mood")
-    shop.correct({"parcel-1": "battery", "screen-2": "none of these", "screen-3": "refund"}, "labels 2")
-    shop.correct({"parcel-4": "good", "parcel-5": "none of these"}, "mood")
-
-    def said(**options: Any) -> list[str]:
-        return [note for note in shop.label(LABELS, replace=True, **options).notes if "not used here" in note]
-
-    advice = "run `sonde runs correct C --run 'labels 2' --to FILE.csv` and `sonde runs correct C --run {} --from "
-    first = f"3 corrections of 'labels 2' are not used here: to use them, {advice}FILE.csv`, and label again"
-    assert said() == [first.format("labels")]
-    assert said(name="third") == [first.format("third")]
-    assert said(name="labels 2") == said(corrections=False) == said(where="\"id\" = 'parcel-9'") == []
-    examples = [LabelledExample("parcel", id="parcel-9"), LabelledExample("battery", id="battery-9")]
-    assert label_by_examples(shop.stored, examples, LabelSettings(name="taught")).notes == (), "refund is not a label"
-    shop.correct({"parcel-1": "battery", "screen-3": "refund"})
-    assert said() == [], "the correction that is left names no label"
-    shop.correct({"parcel-2": "battery"}, "labels 2")
-    one = f"2 corrections of 'labels 2' are not used here: to use them, {advice.format('labels')}"
-    assert [note.startswith(one) for note in said()] == [True]
-
-
 def test_corrected_documents_do_not_count_as_right(shop: Collection) -> None:
     shop.label(LABELS)
     before = shop.evaluate_labels("labels", "theme")
