@@ -10,6 +10,7 @@ from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.files import check_target, write_output
 from ...indexer.progress import Notify
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.export import refuse_source
 from ...indexer.wording import counted
 from ...pipelines.facets import Facets, select, table_of
 from ...pipelines.facets.texts import text_blocks
@@ -30,6 +31,7 @@ def write_page(
 ) -> int:
     """Write the page and return the number of its documents; see `Collection.write_page`."""
     check_target(path, (".html",), "write")
+    refuse_source(collection, path)
     if length is not None and length < 1:
         raise out_of_range("length", length, "give a whole number from 1")
     chosen = None if selection is None else select(collection, selection)

@@ -29,7 +29,8 @@ class Editing(Opened):
     ) -> "Taxonomy":  # fmt: skip
         """Make a taxonomy of a run that groups or labels the documents, and store it as a run.
 
-        The levels of a topic run become levels of the taxonomy. A document belongs to one group: its best.
+        The levels of a topic run become levels of the taxonomy; topics that you named, merged or split stay as they
+        are. A document belongs to one group: its best.
 
         Args:
             source: Name of a cluster, topic or label run, or of another taxonomy. None makes one without groups.

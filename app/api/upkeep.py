@@ -237,8 +237,9 @@ class Upkeep(Opened):
             progress: Receives a message if cells were changed.
 
         Raises:
-            UsageError: The file has another suffix, or the filter is not valid.
-            SondeError: The file cannot be written.
+            UsageError: The file has another suffix, or is the file that the collection was made from. Or the filter is
+                not valid.
+            SondeError: The file cannot be written, or it exists and no document would be written.
 
         Example:
             >>> fruit.export(folder / "fruit.csv", where="length > 15")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
+from .asking import Yes, ask_to_replace
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def duplicates(
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,
     device: Device = "auto",
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Find duplicate documents: exact, near (most word sequences in common) or by meaning.
@@ -72,6 +74,7 @@ def duplicates(
     if to is not None:
         check_export_target(to)
     opened = open_collection(collection, device=device)
+    ask_to_replace(yes, to)
     with progress(quiet=json) as notify:
         found = opened.duplicates(settings=settings, progress=notify)
     if json:

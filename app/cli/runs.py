@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.wording import counted
 from .asking import Yes, ask, is_asked
 from .feedback import correct
@@ -295,8 +296,21 @@ def _delete(opened: "Collection", name: str, kind: str | None, yes: bool = False
         run = opened.run(name, kind).run
         if _by_hand(opened, run):
             ask(f"the {run.kind} {run.name!r} was made by hand and cannot be computed again. Delete it?")
+    labels = {run.name for run in opened.uncounted_runs(LABEL)}
     opened.delete_run(name, kind=kind)
     say(f"deleted the run {name!r}")
+    if name in labels - {run.name for run in opened.uncounted_runs(LABEL)}:
+        _say_kept(opened, name)
+
+
+def _say_kept(opened: "Collection", name: str) -> None:
+    """Say that the corrections of a label run that was deleted stay, if there are any."""
+    kept = next((run.documents for run in opened.runs(CORRECTION) if run.name == name), 0)
+    if kept:
+        stay, them = ("is", "it") if kept == 1 else ("are", "them")
+        forget = f"sonde runs delete {quote(str(opened.path))} {quote(name)} --kind {CORRECTION}"
+        said = f"{counted(kept, 'correction')} of {name!r} {stay} kept for the next labelling with this name"
+        say(f"{said}; to delete {them}: {forget}")
 
 
 def _by_hand(opened: "Collection", run: "Run") -> bool:

@@ -8,6 +8,7 @@ import typer
 
 from ...indexer.store.kinds import KINDS
 from ...indexer.wording import counted
+from .asking import Yes, ask_to_replace
 from .cluster import print_items
 from .map import curve_points, draw_curve, print_curve
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
@@ -163,6 +164,7 @@ def draw(
     ] = None,
     points: Annotated[int, typer.Option("--points", help="Map: maximum number of documents to draw.")] = 50_000,
     kind: Kind = None,
+    yes: Yes = False,
 ) -> None:
     """Draw a run: a map; the tree of topics; the curve from which -k auto chose k; with --by, groups over time.
 
@@ -180,6 +182,7 @@ def draw(
     from ..api.functions import check_plot_target
 
     check_plot_target(to)
+    ask_to_replace(yes, to)
     with progress() as notify:
         opened = open_collection(collection)
         chosen = opened.run(run, kind).run

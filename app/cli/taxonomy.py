@@ -9,6 +9,7 @@ import typer
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from . import taxonomy_edits
+from .asking import Yes, ask_to_replace
 from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
 from .run_names import free_name, say_name
@@ -57,7 +58,8 @@ def show(
     """Show a taxonomy as a tree. With --from, first make it from the groups of a run.
 
     You can leave out `show`. Each line has a group's number, the documents in it and under it, and its name. The levels
-    of a topic run become levels of the tree. A group keeps its number, whatever you edit.
+    of a topic run become levels of the tree; topics that you named, merged or split stay as they are. A group keeps its
+    number, whatever you edit.
 
     \b
     Examples:
@@ -78,10 +80,15 @@ def show(
     if source is None:
         print_taxonomy(opened.taxonomy(name), json, collection)
         return
+    before = [run.name for run in opened.uncounted_runs(TAXONOMY) if run.complete]
     free = free_name(opened, TAXONOMY, name or str(TAXONOMY), replace)
     found = opened.make_taxonomy(source, free, kind=kind, replace=replace)
     say_name(TAXONOMY, name or str(TAXONOMY), free)
     print_taxonomy(found, json, collection)
+    if before and before[-1] != free:
+        other = "the other" if len({*before} - {free}) == 1 else "another"
+        said = f"commands without --name now use {free!r}, the newest taxonomy"
+        say(f"{said}; to use {other}: --name {quote(before[-1])}")
 
 
 def print_taxonomy(found: "Taxonomy", json: bool, collection: Path) -> None:
@@ -235,6 +242,7 @@ def export(
         Path | None, typer.Option("--documents", metavar="F.csv", help="Write the group of each document here.")
     ] = None,
     name: Name = None,
+    yes: Yes = False,
 ) -> None:
     """Write a taxonomy to a file. JSON holds everything; SKOS holds names, descriptions, the tree and examples.
 
@@ -252,6 +260,7 @@ def export(
     if documents is not None:
         check_target(documents, (".csv",), "write to")
     opened = open_collection(collection)
+    ask_to_replace(yes, to, documents)
     _write(to, opened.export_taxonomy(_form(to), name))
     if documents is not None:
         _write(documents, opened.export_taxonomy("documents", name))

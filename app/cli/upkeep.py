@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted, on_one_line, part_name, size
-from .asking import Yes, ask, is_asked
+from .asking import Yes, ask, ask_to_replace, is_asked
 from .output import CollectionPath, Device, Json, print_json, progress, say
 from .terminal import unchanged
 
@@ -271,9 +271,13 @@ def export(
             "--page", metavar="FILE", help="Write one .html file with map, search, table and charts that works offline."
         ),
     ] = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
+
+    The file that the collection was made from is never replaced. On a terminal, Sonde asks for confirmation before it
+    replaces another file.
 
     \b
     Examples:
@@ -283,12 +287,14 @@ def export(
       sonde export reviews.sonde > reviews.jsonl
       sonde export reviews.sonde --page reviews.html
     """
-    from ...indexer.errors import UsageError
+    from ...indexer.errors import SondeError, UsageError
     from ..api import open as open_collection
 
     if page is not None and (to != "-" or vectors or raw_formulas):
         raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
     opened = open_collection(collection)
+    target = page if page is not None else None if to == "-" else Path(to)
+    ask_to_replace(yes, target)
     if page is not None:
         _write_page(opened, page, where, json)
         return
@@ -299,8 +305,13 @@ def export(
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
         count = opened.export_lines(out, vectors=vectors, where=where)
     else:
-        with progress(quiet=True) as notify:
-            count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
+        try:
+            with progress(quiet=True) as notify:
+                count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
+        except SondeError as error:
+            if where is not None and error.code == "no-documents":
+                say(f"note: {opened.explain_filter(where)}")
+            raise
     if where is not None and not count:
         say(f"note: {opened.explain_filter(where)}")
     if json and not standard:

@@ -10,6 +10,7 @@ from ..readers import ReadOptions
 from ..readers.coercion import known_types
 from ..store.catalog import Catalog
 from ..store.retyping import GIVEN
+from ..store.runs import columns_of_runs
 from .index import is_new
 
 ID_COLUMN, FORMS = "id_column", "forms"
@@ -25,19 +26,22 @@ class KnownColumns:
         id: The column of the ids, "" if hashes of the texts were chosen, None if it remembers neither.
         types: Types that the user gave to metadata columns, by name, with the formats of dates.
         forms: How numbers and dates in other columns are written, such as "real:," or "date:%d/%m/%Y".
+        runs: Columns that runs of the collection add to an export, and that are no metadata.
     """
 
     new: bool = False
     id: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
 
     def hinted(self, options: ReadOptions) -> ReadOptions:
         """Return options under which a source is read as earlier ones were, where nothing else is set."""
         if options.id is None and self.id == "":
             options = replace(options, id="")
         hint = "" if self.new else self.id
-        return replace(options, id_hint=hint, type_hint=known_types(self.types), form_hint=known_types(self.forms))
+        types, forms = known_types(self.types), known_types(self.forms)
+        return replace(options, id_hint=hint, type_hint=types, form_hint=forms, leave_out_hint=self.runs)
 
     def remember(self, catalog: Catalog) -> None:
         """Write into a catalog what it does not know; its id column is that of the first run."""
@@ -57,6 +61,7 @@ def known_columns(folder: Path) -> KnownColumns:
         return KnownColumns()
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
-            return KnownColumns(False, catalog.get(ID_COLUMN), catalog.get(GIVEN, {}), catalog.get(FORMS, {}))
+            runs = columns_of_runs(catalog, catalog.fields())
+            return KnownColumns(False, catalog.get(ID_COLUMN), catalog.get(GIVEN, {}), catalog.get(FORMS, {}), runs)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
         return KnownColumns()

@@ -20,7 +20,7 @@ from ..store.collection import StoredCollection
 from ..store.documents import filled_fields
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
-from ..wording import counted, on_one_line
+from ..wording import counted, listed, on_one_line
 from .columns import KnownColumns, known_columns
 from .ids import read_with_ids
 from .index import encoder_for, index_documents, refuse_wrong_source
@@ -52,6 +52,7 @@ def index_source(
     reading, id_column = read_with_ids(source, known, options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(LANGUAGE_SAMPLE)
+    say_aside(reading, folder, notify)
     _say_other_source(source, folder, notify)
     _say_other_text(reading, folder, notify)
     if settings.sync and not settings.delete_most and not reading.once:
@@ -80,6 +81,14 @@ def index_source(
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
     return report
+
+
+def say_aside(reading: Reading, folder: Path, notify: Notify) -> None:
+    """Say which columns are left out because runs of the collection have them, as in an export that is read again."""
+    if reading.aside:
+        names = listed([on_one_line(name) for name in reading.aside])
+        said = f"note: {reading.name}: columns of runs of {folder} are left out of the metadata: {names}"
+        notify(f"{said}. To keep such a column, rename it in the source")
 
 
 def say_misfits(reading: Reading, notify: Notify) -> dict[str, int]:

@@ -76,7 +76,8 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
         roles[role], reasons[role] = getattr(finder, role)(taken)
         taken.add(roles[role] or "")
     given = finder.given_types(taken)
-    taken |= finder.left_out()
+    aside = tuple(name for name in profiles if name in options.aside - taken)
+    taken |= finder.left_out() | set(aside)
     types = {name: profile.type for name, profile in profiles.items() if profile.type and name not in taken}
     types |= {name: kind for name, kind in given.items() if name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
@@ -88,15 +89,16 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     columns = Columns(
         text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged
     )
-    return Roles(columns, types)
+    return Roles(columns, types, aside)
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns' roles and, for metadata, how their cells are read."""
+    """The columns' roles and, for metadata, how their cells are read; `aside` are columns of `leave_out_hint`."""
 
     columns: Columns
     types: Mapping[str, ColumnType]
+    aside: tuple[str, ...] = ()
 
 
 def document_columns(documents: Sequence[Document]) -> Columns:
@@ -149,7 +151,8 @@ class _Finder:
     def __init__(self, profiles: Mapping[str, Profile], options: ReadOptions) -> None:
         self._profiles = profiles
         self._options = options
-        self._strings = [profile for profile in profiles.values() if profile.kind in ("text", "empty")]
+        self._own = [profile for name, profile in profiles.items() if name not in options.aside]
+        self._strings = [profile for profile in self._own if profile.kind in ("text", "empty")]
 
     def text(self) -> tuple[tuple[str, ...], str]:
         if self._options.texts:
@@ -157,7 +160,7 @@ class _Finder:
             odd = [f"{name} has type {self._profiles[name].kind}" for name in names if not self._has_text(name)]
             return names, "as set" + (f"; {', '.join(odd)}, not text" if odd else "")
         free = [profile for profile in self._strings if profile.name not in (self._options.title, self._options.id)]
-        named = [profile for profile in self._profiles.values() if text_rank(profile.name) == 0 and profile not in free]
+        named = [profile for profile in self._own if text_rank(profile.name) == 0 and profile not in free]
         named += [profile for profile in free if text_rank(profile.name) is not None]
         if named:
             best = min(named, key=lambda profile: (text_rank(profile.name), -profile.mean_length))
@@ -186,11 +189,11 @@ class _Finder:
         hint = self._options.id_hint
         if hint and hint in self._profiles and hint not in taken:
             return hint, AS_BEFORE
-        named = [profile for profile in self._profiles.values() if id_rank(profile.name) is not None]
+        named = [profile for profile in self._own if id_rank(profile.name) is not None]
         found = self._by_name([profile for profile in named if _is_id(profile)], id_rank, taken)
         if found:
             return found, "by name"
-        codes = [each.name for each in self._profiles.values() if each.name not in taken and _is_code(each)]
+        codes = [each.name for each in self._own if each.name not in taken and _is_code(each)]
         if codes and hint == "":
             return min(codes, key=lambda name: not names_code(name)), CODES
         repeating = [profile.name for profile in named if profile.type and profile.name not in taken]

@@ -105,8 +105,10 @@ def option_fields(options: ReadOptions) -> dict[str, Any]:
 def options_of(fields: Mapping[str, Any]) -> ReadOptions:
     """Options from JSON."""
     text = fields["text"]
-    tuples = {"leave_out": tuple(fields["leave_out"]), "text": tuple(text) if isinstance(text, list) else text}
-    return ReadOptions(**dict(fields) | tuples)
+    values: dict[str, Any] = dict(fields)
+    values |= {name: tuple(fields[name]) for name in ("leave_out", "leave_out_hint")}
+    values["text"] = tuple(text) if isinstance(text, list) else text
+    return ReadOptions(**values)
 
 
 def _datetime_fields(value: datetime) -> list[Any]:

@@ -158,7 +158,8 @@ class Part:
         self.columns = roles.columns
         self.types = roles.types
         self.names = dict.fromkeys(name for item in items if isinstance(item, Row) for name in item.values)
-        self._maker = DocumentMaker(roles, options.max_chars, options.leave_out)
+        self.aside = roles.aside
+        self._maker = DocumentMaker(roles, options.max_chars, {*options.leave_out, *options.aside})
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
         """Each document or skipped row with how far the source had come."""
@@ -273,6 +274,11 @@ class Reading:
         """How numbers and dates in the other columns are written, where that is not plain."""
         types = (item for part in self._parts for item in part.types.items())
         return {name: kind.form for name, kind in types if kind.form and not isinstance(kind, Coerced)}
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """The columns of `leave_out_hint` that are left out of the metadata."""
+        return tuple(dict.fromkeys(name for part in self._parts for name in part.aside))
 
     def misfits(self) -> Iterator[tuple[str, str, Misfits]]:
         """Give the source and the column of values that did not fit a type that the column was given, and these."""

@@ -39,6 +39,8 @@ class ReadOptions:
         type_hint: The same for columns that `type` does not name, where the source has them.
         form_hint: How numbers and dates in a column are written, "real:," or "date:%d/%m/%Y", if all of them are.
         id_hint: The id column where `id` is None and the source has this one; "" for a column of unique codes.
+        leave_out_hint: Columns that do not become metadata where the source has them. No role is found for them, and
+            `type` overrides this.
 
     Raises:
         UsageError: A value that is not valid for any source.
@@ -58,6 +60,7 @@ class ReadOptions:
     type_hint: Mapping[str, str] = field(default_factory=dict)
     form_hint: Mapping[str, str] = field(default_factory=dict)
     id_hint: str | None = None
+    leave_out_hint: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -77,6 +80,11 @@ class ReadOptions:
     def texts(self) -> tuple[str, ...]:
         """The text columns that were set, none if they are to be found."""
         return (self.text,) if isinstance(self.text, str) else tuple(self.text or ())
+
+    @property
+    def aside(self) -> frozenset[str]:
+        """The columns of `leave_out_hint` that `type` does not name."""
+        return frozenset(self.leave_out_hint) - self.type.keys()
 
     @property
     def separator(self) -> str | None:

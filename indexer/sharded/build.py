@@ -33,7 +33,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, say_misfits, say_other_text
+from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -45,7 +45,7 @@ from .bucket import bucket_of
 from .commit import commit
 from .generations import committed_generation, current_sharding, read_note, remove_old_versions
 from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, coming_note, work_folder
-from .runs import ChangeRuns, runs_after
+from .runs import ChangeRuns, known_columns_of_runs, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
 from .truth import LocalTruth
@@ -111,10 +111,12 @@ def index_sharded(
     known = Sharding.read(folder)
     if known:
         _refuse_other_types(folder, known.types, options.type)
-    reading, id_column = read_with_ids(source, columns_of_shards(known), options, settings.keep, notify)
+    reading, id_column = read_with_ids(source, columns_of_shards(folder, known), options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
+    say_aside(reading, folder, notify)
     with _writing(folder, settings, notify):
-        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, id_column, notify)
+        remembered = (id_column, reading.given_types, reading.forms, origin_of(source, folder))
+        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
         base = committed_generation(folder)
@@ -135,9 +137,11 @@ def index_sharded(
         return tally.finish(time.monotonic() - began)
 
 
-def columns_of_shards(known: Sharding | None) -> KnownColumns:
+def columns_of_shards(folder: Path, known: Sharding | None) -> KnownColumns:
     """Return what a sharded collection remembers of its columns; None is one that is yet to be made."""
-    return KnownColumns(False, known.id_column, known.types, known.forms) if known else KnownColumns(new=True)
+    if known is None:
+        return KnownColumns(new=True)
+    return KnownColumns(False, known.id_column, known.types, known.forms, known_columns_of_runs(folder))
 
 
 def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
@@ -253,7 +257,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
-    id_column: str | None,
+    remembered: tuple[str | None, dict[str, str], dict[str, str], str | None],
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
@@ -262,7 +266,7 @@ def _sharding(
         encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
         language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
         assert shards is not None
-        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, id_column, reading.given_types, reading.forms)
+        new = Sharding(shards, SEED, encoder.spec.to_dict(), language, *remembered)
         if (bucket := bucket_of(folder)) and not bucket.create(COLLECTION, new.to_bytes()):
             raise WriterBusyError(f"another run has just created {bucket.address}: run the same command again")
         LocalTruth(folder).create(COLLECTION, new.to_bytes())

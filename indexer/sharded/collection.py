@@ -11,6 +11,7 @@ from ..errors import SondeError
 from ..store.catalog import Catalog
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.elsewhere import Elsewhere
+from ..store.export import ORIGIN
 from ..store.joined import JoinedCatalog
 from ..store.lock import no_collection, refuse_links, writer_lock
 from ..store.numbers import Numbers
@@ -241,6 +242,7 @@ class ShardedCollection(StoredCollection):
             part.read_runs_of(opened.runs and opened.runs.catalog_path)
         sharding, number = self._sharding.with_model_of(opened.stored), opened.stored.indexed
         properties = {"model": sharding.model, "language": sharding.language, "generation": number}
+        properties[ORIGIN] = sharding.origin
         return JoinedCatalog(parts, opened.numbers, sharding.shard_of, properties, runs)
 
     def _look_again(self) -> None:

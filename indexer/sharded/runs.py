@@ -13,11 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import SondeError
 from ..files import make_folder, sha256
 from ..store.catalog import Catalog
 from ..store.documents import document_numbers
 from ..store.exchange import attached, changed_since
+from ..store.runs import columns_of_runs
 from ..store.writing import forget_in_runs
+from .generations import committed_generation
 from .layout import RUNS, Published, ShardedGeneration, ShardState, work_folder
 from .manifest import changed_files, manifest_of, publish
 
@@ -30,6 +33,19 @@ DIGITS = 12
 def runs_catalog(folder: Path, runs: Published) -> Path:
     """Return the file of a version."""
     return folder / RUNS / runs.version / "catalog.db"
+
+
+def known_columns_of_runs(folder: Path) -> tuple[str, ...]:
+    """Return the columns that runs of the newest generation add to an export, without those that are metadata, too.
+
+    A catalog that cannot be read gives none: the run itself says what is wrong with it.
+    """
+    with suppress(SondeError):
+        base = committed_generation(folder)
+        if base and base.runs:
+            with closing(Catalog.open(runs_catalog(folder, base.runs))) as catalog:
+                return columns_of_runs(catalog, base.fields)
+    return ()
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ..errors import MissingExtraError, UsageError, need
+from ..errors import MissingExtraError, SondeError, UsageError, need
 from ..files import check_target, write_output
 from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
@@ -159,8 +159,10 @@ def write_export(
         progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
-        UsageError: The suffix is none of these, or vectors are to go into a workbook.
-        SondeError: The file cannot be written, or there are more documents than a workbook holds.
+        UsageError: The suffix is none of these, vectors are to go into a workbook, or it is the file that the
+            collection was made from.
+        SondeError: The file cannot be written, there are more documents than a workbook holds, or there is no document
+            to write and the file exists.
     """
     check_export_target(path)
     refuse_source(collection, path)
@@ -171,7 +173,14 @@ def write_export(
     writers = {".parquet": _write_parquet, ".csv": partial(_write_csv, formulas), ".jsonl": _write_lines}
     writer = partial(_write_xlsx, notes) if suffix == ".xlsx" else writers[suffix]
     counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
-    write_output(path, lambda stream: writer(collection, counted, stream, vectors))
+
+    def write(stream: IO[bytes]) -> None:
+        writer(collection, counted, stream, vectors)
+        if not counted.count and path.exists():
+            said = f"there is no document to write, and {path} exists: it stays as it is"
+            raise SondeError(said, code="no-documents")
+
+    write_output(path, write)
     quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
     for note in filter(None, (quoted, *notes)):
         progress(note)

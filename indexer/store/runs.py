@@ -3,7 +3,7 @@
 import io
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -230,6 +230,11 @@ def run_columns(runs: Iterable[Run]) -> dict[int, str]:
             taken |= {free, f"{free}{NAME_SUFFIX}"}
             found[run.number] = free
     return found
+
+
+def columns_of_runs(catalog: Catalog, fields: Container[str]) -> tuple[str, ...]:
+    """Return the columns that runs add to an export and that are not metadata `fields` of the collection, too."""
+    return tuple(name for name in RunColumns(catalog).types if name not in fields)
 
 
 class RunColumns:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import SondeError, UsageError, arg, did_you_mean
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_numbers, numbers_by_id
@@ -350,7 +350,9 @@ def _quality(
 ) -> LabelQuality:  # fmt: skip
     """Compare labels; `none` is what the run calls a text that it gives none, if it does so."""
     missing = sorted({name for names in true for name in names} - known)
-    listed = ", ".join([*missing[:5], *(["…"] if len(missing) > 5 else [])])
+    labels = sorted(known - {none})
+    shown = [name + did_you_mean(name, labels) for name in missing[:5]]
+    listed = ", ".join([*shown, *(["…"] if len(missing) > 5 else [])])
     note = f"the run has no label for these values of {column!r}: {listed}"
     if missing and none is not None and [none] in guessed:
         true = [[none] if set(names) <= set(missing) else names for names in true]

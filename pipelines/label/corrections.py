@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
-from ...indexer.wording import existing
+from ...indexer.wording import counted, existing
 from .labels import NONE, NONE_NAME, Label
 
 SUFFIXES = (".csv", ".jsonl")
@@ -74,11 +75,13 @@ class Truths:
         docs: int64 [m], document numbers, ascending.
         shares: float64 [m, labels]: 1 for each label of a document; all 0 for "none of these".
         unknown: Names of labels that occur in the corrections but not in the labelling.
+        notes: Sentences on corrections of other runs, which the labelling does not use.
     """
 
     docs: np.ndarray
     shares: np.ndarray
     unknown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str]], run: str = "labels") -> Corrected:
@@ -154,6 +157,31 @@ def truths_of(catalog: Catalog, run: str, labels: Sequence[Label]) -> Truths:
             docs.append(doc)
             shares.append(row)
     return Truths(np.array(docs, np.int64), np.array(shares).reshape(len(docs), len(labels)), tuple(unknown))
+
+
+def unused_corrections(
+    catalog: Catalog, run: str, labels: Sequence[Label], docs: np.ndarray, several: bool
+) -> tuple[str, ...]:
+    """Return a sentence for each other run whose corrections have labels of a labelling, which does not use them.
+
+    Args:
+        catalog: Of the collection.
+        run: The name of the labelling.
+        labels: Its labels.
+        docs: int64 [n], the documents to label that have no correction of this run.
+        several: Whether a document may get several labels.
+    """
+    notes = []
+    for other in list_runs(catalog, CORRECTION, count=False):
+        found = truths_of(catalog, other.name, labels)
+        usable = np.isin(found.docs, docs) & (several | (found.shares.sum(axis=1) <= 1))
+        if other.name != run and not found.unknown and found.shares[usable].any():
+            many = int(usable.sum())
+            said = f"{counted(many, 'correction')} of {other.name!r} {'is' if many == 1 else 'are'} not used here"
+            save = f"`sonde runs correct C --run {quote(other.name)} --to FILE.csv`"
+            read = f"`sonde runs correct C --run {quote(run)} --from FILE.csv`"
+            notes.append(f"{said}: to use {'it' if many == 1 else 'them'}, run {save} and {read}, and label again")
+    return tuple(notes)
 
 
 def read_corrections(path: Path) -> dict[str, list[str]]:

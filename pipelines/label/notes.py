@@ -28,7 +28,7 @@ def notes_of(
         settings: The settings.
         none: float [n], the chance of none of each document, if there is one.
         static: Whether the labels come from the similarity of a static model.
-        lost: What `losses` returns.
+        lost: What `losses` returns, and other notes on corrections.
     """
     large = [name for name in report.counts if static and _takes_most(report, name)]
     notes = [

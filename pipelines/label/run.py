@@ -22,7 +22,7 @@ from ...indexer.store.view import View, document_vectors
 from ...indexer.wording import counted
 from ..search.filters import documents_where, empty_hint
 from ..search.rerank.late import Rarity, rarity
-from .corrections import Truths, truths_of
+from .corrections import Truths, truths_of, unused_corrections
 from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
@@ -107,7 +107,7 @@ def label_collection(
         changed = write_run(collection, new, snapshot, replace=settings.replace)
     static = engine == "similarity" and collection.spec.kind == "static"
     report = replace(report, changed=changed)
-    return replace(report, notes=notes_of(report, settings, none, static, lost))
+    return replace(report, notes=notes_of(report, settings, none, static, [*lost, *truths.notes]))
 
 
 def _decided(
@@ -233,7 +233,9 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
     here = np.isin(found.docs, docs)
     if here.any():
         notify(f"using {counted(int(here.sum()), 'correction')}")
-    return Truths(found.docs[here], found.shares[here])
+    free = docs[~np.isin(docs, found.docs)]
+    notes = unused_corrections(view.catalog, settings.name, labels, free, settings.multi_label)
+    return Truths(found.docs[here], found.shares[here], notes=notes)
 
 
 def label_texts(collection: StoredCollection, docs: np.ndarray) -> list[str]:

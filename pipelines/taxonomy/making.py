@@ -19,6 +19,7 @@ from ..analysis.runs import named
 from .groups import NO_GROUP, Group, siblings, told_apart, walk
 from .state import State
 from .stored import new_runs
+from .topic_edits import is_regrouped, with_edits
 
 EXAMPLES, TEXT = 5, 400
 """Texts that stand for a group, and the characters of each."""
@@ -26,8 +27,12 @@ EXAMPLES, TEXT = 5, 400
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The groups of one level of a run: their items, and the number that each gets in the taxonomy."""
+    """The groups of one level of a run: their items, and the number that each gets in the taxonomy.
 
+    `run` has the groups and their documents: the level or, if people merged or split its groups, the topic run itself.
+    """
+
+    name: str
     run: Run
     items: Sequence[Item]
     numbers: dict[int, int]
@@ -40,7 +45,8 @@ def make(
     """Make a taxonomy of a run, or an empty one, and store it.
 
     The groups have the names of the run's groups, and their numbers if the run has one level. The levels of a topic run
-    become levels of the taxonomy. A document with several labels belongs to its best one.
+    become levels of the taxonomy, with the names, merges and splits that people made in that run. A document with
+    several labels belongs to its best one.
 
     Args:
         collection: Where the run is.
@@ -83,7 +89,7 @@ def _of_run(view: View, run: Run) -> State:
     docs, first = np.unique(docs, return_index=True)
     leads = levels[-1].numbers | {NO_GROUP: NO_GROUP}
     placed = np.array([leads[number] for number in numbers[first].tolist()], np.int64)
-    names = tuple(str(level.run.kind) for level in levels) if len(levels) > 1 else ()
+    names = tuple(level.name for level in levels) if len(levels) > 1 else ()
     state = State(groups, docs, placed, scores[first], levels=names)
     state = without_chains(state) if len(levels) > 1 else state
     return replace_fields(state, groups=told_apart(state.groups, {})[0])
@@ -109,14 +115,28 @@ def without_chains(state: State) -> State:
 
 
 def _levels(view: View, run: Run) -> Iterator[_Level]:
-    """Yield the levels of a run, the coarsest first; a run without levels is one."""
+    """Yield the levels of a run, the coarsest first, with the names, merges and splits that people made.
+
+    A run without levels is one.
+    """
     parts = [part for kind in followers(run.kind) if kind.part and kind.groups for part in _parts(view, run, kind)]
+    own = _items(view, run)
+    if not parts:
+        yield _Level(str(run.kind), run, own, {item.number: item.number for item in own})
+        return
+    names, computed = [str(part.kind) for part in parts], [_items(view, part) for part in parts]
+    level = run.report.get("level")
+    place = names.index(level) if level in names else None
     used = 0
-    for part in parts or [run]:
-        items = [item for item in items_of(view.catalog, part) if item.number >= 0]
-        yield _Level(part, items, {item.number: (used + place if parts else item.number)
-                                   for place, item in enumerate(items)})  # fmt: skip
+    for number, items in enumerate(with_edits(computed, place, own)):
+        edited = number == place and is_regrouped(own, computed[number])
+        numbers = {item.number: used + order for order, item in enumerate(items)}
+        yield _Level(names[number], run if edited else parts[number], items, numbers)
         used += len(items)
+
+
+def _items(view: View, run: Run) -> list[Item]:
+    return [item for item in items_of(view.catalog, run) if item.number >= 0]
 
 
 def _parts(view: View, run: Run, kind: RunKind) -> list[Run]:

@@ -139,7 +139,7 @@ def label_by_examples(
         arrays={"documents": docs, **closeness(margins, False, settings.least)},
     )  # fmt: skip
     report = replace(report, changed=write_run(collection, new, snapshot, replace=settings.replace))
-    return replace(report, notes=notes_of(report, settings, None, False, ()))
+    return replace(report, notes=notes_of(report, settings, None, False, truths.notes))
 
 
 def _one_hot(examples: Sequence[LabelledExample], names: list[str]) -> np.ndarray:

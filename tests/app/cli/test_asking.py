@@ -9,7 +9,7 @@ import pytest
 from command_line import Command
 from fake_encoder import FakeEncoder
 
-from sonde.app.api import Collection
+from sonde.app.api import Collection, index
 
 pytest.importorskip("pty")
 GONE, KEPT = 0, 1
@@ -70,6 +70,47 @@ def test_runs_that_a_person_made(asked: Asked, reviews: Path, encoder: FakeEncod
     for words in (["c"], ["plain"], ["mine", "--yes"]):
         assert asked("n", "runs", "delete", reviews, *words)[0] == GONE
     assert [run.name for run in opened.runs()] == ["edited"]
+
+
+@pytest.mark.parametrize("words", ["export R --to F.csv", "duplicates R --to F.csv", "taxonomy export R --to F.csv",
+                                   "export R --page F.html", "runs draw R c --by stars --to F.html"])  # fmt: skip
+def test_files_that_exist(asked: Asked, sonde: Command, reviews: Path, encoder: FakeEncoder, words: str) -> None:
+    opened = Collection.open(reviews, encoder=encoder)  # type: ignore[arg-type]
+    opened.cluster("c", k=2)
+    opened.map()
+    opened.make_taxonomy("c")
+    given = [reviews.parent / word if word.startswith("F.") else reviews if word == "R" else word
+             for word in words.split()]  # fmt: skip
+    file = Path(given[-1])
+    assert sonde(*given).code == 0  # nothing to ask, so a typed answer would be left for the next question
+    file.write_text("mine")
+    done, shown = asked("n", *given)
+    assert (done, f"{file} exists. Replace it? [y/N] " in shown, "nothing was written" in shown) == (KEPT, True, True)
+    assert file.read_text() == "mine"
+    for answer, more in (("y", []), ("n", ["--yes"])):
+        file.write_text("mine")
+        assert asked(answer, *given, *more)[0] == GONE
+        assert file.read_bytes() != b"mine"
+    file.write_text("mine")
+    assert sonde(*given).code == 0
+    assert file.read_bytes() != b"mine"
+
+
+def test_several_files_are_one_question(asked: Asked, sonde: Command, reviews: Path, tmp_path: Path) -> None:
+    Collection.open(reviews).make_taxonomy()
+    given = ("taxonomy", "export", reviews, "--to", tmp_path / "t.json", "--documents", tmp_path / "d.csv")
+    assert sonde(*given).code == 0
+    assert f"{tmp_path / 't.json'} and {tmp_path / 'd.csv'} exist. Replace them? [y/N]" in asked("n", *given)[1]
+
+
+def test_the_source_is_refused_whatever_the_answer(asked: Asked, tmp_path: Path, encoder: FakeEncoder) -> None:
+    source = tmp_path / "s.jsonl"
+    source.write_text('{"id": "1", "text": "one"}\n')
+    index(source, tmp_path / "s.sonde", encoder=encoder).close()  # type: ignore[arg-type]
+    before = source.read_bytes()
+    for answer, code in (("y", 2), ("n", 1)):
+        assert asked(answer, "export", tmp_path / "s.sonde", "--to", source)[0] == code
+        assert source.read_bytes() == before
 
 
 def test_a_script_is_not_asked(sonde: Command, reviews: Path) -> None:

@@ -8,11 +8,12 @@ from command_line import Command
 from small_reviews import ROWS, encoder, lines, sonde  # noqa: F401  (fixtures)
 
 
+@pytest.mark.parametrize("shards", [[], ["--shards", 2]])
 @pytest.mark.parametrize("command", ["export", "duplicates"])
-def test_the_source_is_not_overwritten(sonde: Command, tmp_path: Path, command: str) -> None:  # noqa: F811
+def test_the_source_is_not_overwritten(sonde: Command, tmp_path: Path, command: str, shards: list[object]) -> None:  # noqa: F811
     source = lines(tmp_path / "reviews.jsonl", ROWS)
     before = source.read_bytes()
-    assert sonde("index", source, "--to", tmp_path / "r.sonde").code == 0
+    assert sonde("index", source, "--to", tmp_path / "r.sonde", *shards).code == 0
     told = f"{source} is the file that the collection was made from: write to another file"
     sonde(command, tmp_path / "r.sonde", "--to", source).failed(told, code=2)
     assert source.read_bytes() == before
@@ -44,6 +45,21 @@ def test_both_can_be_moved_together(sonde: Command, tmp_path: Path) -> None:  # 
         "made from", code=2
     )
     assert sonde("export", tmp_path / "two" / "r.sonde", "--to", tmp_path / "reviews.jsonl").code == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "xlsx"])
+def test_a_filter_that_nothing_passes_leaves_the_file(sonde: Command, tmp_path: Path, suffix: str) -> None:  # noqa: F811
+    folder, to = tmp_path / "r.sonde", tmp_path / f"good.{suffix}"
+    assert sonde("index", lines(tmp_path / "reviews.jsonl", ROWS), "--to", folder).code == 0
+    nothing = ("export", folder, "--to", to, "--where", "id = 'none'")
+    assert sonde(*nothing).err.endswith(f"0 documents written to {to}\n")
+    assert sonde("export", folder, "--to", to).code == 0
+    before = to.read_bytes()
+    ran = sonde(*nothing)
+    ran.failed(f"there is no document to write, and {to} exists: it stays as it is", code=1)
+    assert "note: no document passes the filter" in ran.err
+    assert to.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["r.sonde", "reviews.jsonl", to.name])
 
 
 def test_an_address_makes_no_folder(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

@@ -97,6 +97,12 @@ def test_what_is_wrong_is_said_in_one_line(sonde: Command, shop: Path, tmp_path:
     sonde("taxonomy", shop, "--from", "words")
     again = sonde("taxonomy", shop, "--from", "words")
     assert "a taxonomy run 'taxonomy' already exists, so the new run is named 'taxonomy-2'" in again.err
+    newest = "commands without --name now use 'taxonomy-2', the newest taxonomy; to use the other: --name taxonomy"
+    assert again.said[-1] == newest
+    third = sonde("taxonomy", shop, "--from", "words", "--name", "my tree")
+    assert third.said[-1].endswith("use 'my tree', the newest taxonomy; to use another: --name taxonomy-2")
+    assert "newest" not in sonde("taxonomy", shop, "--from", "words", "--name", "my tree", "--replace").err
+    sonde("runs", "delete", shop, "my tree")
     refused = {
         ("taxonomy", shop, "--replace"): "--kind and --replace need --from",
         ("taxonomy", "rename", shop, "2", "two", "words"): "give the group and its new name; put a name with spaces in",

@@ -140,6 +140,6 @@ def test_tags_and_corrections_stay_when_a_text_changes(made: Path, sonde: Comman
 def test_an_estimate_reads_the_ids_as_the_run_does(made: Path) -> None:
     (made / "t.csv").write_text("Ticket No,text,month\n" + "".join(ROWS))
     sharding, encoder = Sharding.read(made / "t.sonde"), cast(Any, FakeEncoder())
-    known = columns_of_shards(sharding) if sharding else None
+    known = columns_of_shards(made / "t.sonde", sharding) if sharding else None
     with pytest.raises(UsageError, match="has no column 'ticket_id', from which this collection takes its ids"):
         estimate_source(made / "t.csv", made / "t.sonde", encoder=encoder, known=known)
