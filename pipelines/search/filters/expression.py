@@ -143,7 +143,9 @@ class Expressions:
         if operator == "!=":
             return self._test(operand, "=", values).negated()
         known = next(one for one in get_args(Operator) if one == operator)
-        return condition(operand, Test(known, [self._operands.value(value) for value in values], escape))
+        test = Test(known, [self._operands.value(value) for value in values], escape)
+        self._operands.check_order(operand, test)
+        return condition(operand, test)
 
 
 _NODES: dict[type[exp.Expr] | tuple[type[exp.Expr], ...], Callable[[Expressions, exp.Expr], Fragment]] = {

@@ -171,9 +171,11 @@ def test_what_is_found(connection, where, found):
         ("kind = 'x", r"a quote or a comment in it is not closed"),
         (
             "kind >= 2026",
-            r"kind is stored as text, so it cannot be compared as a number: compare it with a text, such as kind >= '",
+            r"kind is stored as text, so it cannot be compared as a number: index the file again with a type, "
+            r"such as type kind=integer, or correct the values that are not numbers; or compare it with a",
         ),
-        ("kind BETWEEN 1 AND 2", r"such as kind >= '1', in alphabetical order, or correct the values"),
+        ("kind BETWEEN 1.5 AND 2", r"kind=real, or .* such as kind >= '1.5', in alphabetical order$"),
+        ("title > 5", r"cannot be compared as a number: compare it with a text, such as title > '5', in alpha"),
         ("label:labels = 'card'", r"cannot be read: write the column in double quotes: \"label:labels\" = …$"),
         ("coarse:my-run = 1", r'cannot be read: write the column in double quotes: "coarse:my-run" = …$'),
         ("kind = 'label:a' AND", r"cannot be read from character"),
@@ -182,7 +184,7 @@ def test_what_is_found(connection, where, found):
         ("\"the kind\" HAS 'x'", r"on: write \"the kind\" LIKE '%x%' for a text that contains this"),
         ('"made in" = "Italy"', r"as in: \"made in\" = 'Italy'$"),
         ('LOWER("made in") = "it\'s"', r"as in: LOWER\(\"made in\"\) = 'it''s'$"),
-        ('"made in" > 3', r"such as \"made in\" > '3', in alphabetical order"),
+        ('"made in" > 3', r"such as type 'made in=integer', or .* such as \"made in\" > '3', in alphabetical order"),
         ("'x' IN \"made in\"", r'write "made in" = …, or "made in" LIKE'),
         ('"made in" IN ()', r'IN needs at least one value: "made in" IN'),
         ('"tag:lost abrod"', r"^there is no tag 'lost abrod': there are no tags$"),
