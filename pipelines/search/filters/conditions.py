@@ -317,7 +317,7 @@ def _between(operand: Operand, start: str, end: str) -> Fragment:
 def _period(operand: Operand, value: Value) -> Period:
     found = None if isinstance(value, (bool, float)) else period(str(value))
     if found is None:
-        says = f"{operand.name} is a date; {_written(value)} is not"
+        says = f"{operand.name} is a date, and {_written(value)} is not one that can be read"
         raise UsageError(f"{says}: write '2024-03-01' or '2024-03-01T12:00'")
     return found
 

@@ -201,7 +201,7 @@ def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
     said: list[Any] = []
     report = shop.label(LABELS, progress=said.append)
     assert report.corrected == 1
-    assert "corrections are left out whose labels are none of these: spam" in said
+    assert "corrections with labels that this run does not have are left out: spam" in said
     assert "using 1 correction" in said
 
 

@@ -264,10 +264,11 @@ def test_a_text_column_of_dates_is_told_how_to_become_dates(tmp_path: Path) -> N
     way = (
         r"its dates are not all in one clear form \('05/10/2026'\); index the file again with a type, such as type day"
     )
-    for given, message in (
+    cases: list[tuple[Any, str]] = [
         ({}, f"^no column holds dates: 'day' is text: {way}=date:%d/%m/%Y, or give since the name of a run$"),
         ({"date": "day"}, f"^the column 'day' is text: {way}=date:%d/%m/%Y$"),
         ({"date": "theme"}, r"^the column 'theme' has no dates \('\w+-?\d?' is not a date\)$"),
-    ):
+    ]
+    for given, message in cases:
         with pytest.raises(UsageError, match=message):
             shop.watch("2026-11-01", **given)
