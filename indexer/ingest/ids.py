@@ -13,10 +13,10 @@ from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
 from ..readers.column_finder import AS_BEFORE, CODES, OWN, UNFIT
 from ..readers.columns import id_rank
-from ..store.catalog import Catalog
+from ..store.catalog import ID_COLUMN, Catalog
 from ..store.writing import Identity
 from ..wording import counted, on_one_line, shown_id
-from .index import ID_COLUMN, is_new
+from .index import is_new
 
 LARGE = 64_000_000
 """Bytes of a file up to which a column with the name of an id is checked, too, before the run."""

@@ -15,7 +15,7 @@ from ..files import DISK_FAILED, DISK_FULL, disk_error, make_folder
 from ..languages import detect, normalise
 from ..progress import Notify, silent
 from ..readers.column_types import NAMED
-from ..store.catalog import Catalog, is_unborn
+from ..store.catalog import ID_COLUMN, Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import update_derived
 from ..store.documents import document_ids
@@ -32,8 +32,6 @@ from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
 from .run import Run
 
-ID_COLUMN = "id_column"
-"""Property of a collection: the column of the ids, where it does not have the name of one."""
 AGAIN = Patience(600.0)
 """How long a run that made room for another writer waits for its own next turn."""
 ATTEMPTS = 100

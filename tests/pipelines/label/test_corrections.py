@@ -314,7 +314,9 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     assert sonde("correct", shop.path, "--unsure", "-k", 1).said[-1] == "run labels"
     sonde("correct", shop.path, "--unsure", "--forget").refused("choose one of", code=2)
     (tmp_path / "bad.csv").write_text("name,label\na,b\n")
-    sonde("correct", shop.path, "--from", tmp_path / "bad.csv").refused("row 1 of", "needs an id and a label", code=2)
+    sonde("correct", shop.path, "--from", tmp_path / "bad.csv").refused(
+        "must have the columns id and label, not name, label", code=2
+    )
     (tmp_path / "bad.jsonl").write_text("{\n")
     sonde("correct", shop.path, "--from", tmp_path / "bad.jsonl").refused("cannot read")
     sonde("correct", shop.path, "--from", tmp_path / "absent.csv").refused("No such file")
