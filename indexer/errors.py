@@ -8,6 +8,7 @@ import importlib.util
 import math
 import re
 import reprlib
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -22,6 +23,11 @@ def arg(name: str, value: str | None = None) -> str:
     With a value of small letters, which may be empty, it is `keep="last"` in Python, `--keep last` on the command line.
     """
     return f"{_BEGIN}{name}{_END}" if value is None else f"{_BEGIN}{name}={value}{_END}"
+
+
+def give_type(column: str, kind: str) -> str:
+    """Return the advice to give a column of a table a type, such as "integer" or "date:%d/%m/%Y"."""
+    return f"index the file again with a type, such as {arg('type')} {shlex.quote(f'{column}={kind}')}"
 
 
 class Message(str):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.errors import UsageError, arg, as_text, as_texts
 from ...indexer.progress import Notify, silent
+from ...indexer.store.catalog import ID_COLUMN
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import EvaluateOptions, TuneOptions
@@ -83,7 +84,8 @@ class Evaluating(Opened):
         Args:
             run: The label run; None chooses the one whose labels match the true labels best.
             truth: The true labels: the name of a metadata column, the labels of each document by its id, or a
-                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`. Empty labels do not count.
+                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`; instead of `id`, it may have
+                the column that the ids of the collection come from. Empty labels do not count.
 
         Raises:
             UsageError: The column does not exist, or no column or label was given.
@@ -104,7 +106,7 @@ class Evaluating(Opened):
         if isinstance(truth, str):
             return evaluate_labels(self.stored, run, truth)
         if isinstance(truth, Path):
-            return evaluate_labels(self.stored, run, str(truth), read_truth(truth))
+            return evaluate_labels(self.stored, run, str(truth), read_truth(truth, self.stored.get(ID_COLUMN)))
         given = {as_text(id, "id"): as_texts(labels, "label") for id, labels in truth.items()}
         given = {id: kept for id, labels in given.items() if (kept := [label for label in labels if label.strip()])}
         if not given:
@@ -210,7 +212,7 @@ class Evaluating(Opened):
         from ...pipelines.tune.threshold import find_threshold, read_questions
 
         asked, others = (
-            read_questions(Path(given)) if isinstance(given, str | Path) else given
+            read_questions(Path(given), self.stored.get(ID_COLUMN)) if isinstance(given, str | Path) else given
             for given in (answered, unanswerable)
         )
         spec = self.stored.spec

@@ -69,7 +69,7 @@ def correct(
     from ...indexer.errors import UsageError, out_of_range
     from ...indexer.files import check_target
     from ..api import open as open_collection
-    from ..api.functions import read_corrections
+    from ..api.functions import read_corrections, remembered_ids
 
     chosen = [bool(label), file is not None, forget, unsure]
     if sum(chosen) > 1:
@@ -79,7 +79,8 @@ def correct(
     if to is not None:
         check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
-    corrections = read_corrections(file) if file else dict.fromkeys(ids or (), label) if label else {}
+    by_file = read_corrections(file, remembered_ids(opened.path)) if file else {}
+    corrections = by_file or (dict.fromkeys(ids or (), label) if label else {})
     if unsure:
         run = opened.corrected_run(run)
         if k < 1:

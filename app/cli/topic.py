@@ -243,7 +243,7 @@ def show_tree(found: "Topics", to: Path | None, json: bool) -> None:
 def show_breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) -> None:
     """Print topics over time or by class, or draw them."""
     if what.without:
-        say(f"{counted(what.without, 'document')} without a {what.column}")
+        say(f"{counted(what.without, 'document')} without a value in {what.column!r}")
     if to is not None:
         kind = "over time" if what.kind == "period" else "by class"
         what.draw(to, f"{found.collection.path.name}: topics {kind}, by {what.column}")

@@ -70,10 +70,15 @@ def in_pages(sentence: str) -> str:
     Marked names and options of the command line become labels of widgets, and commands become pages. Control
     characters and what UTF-8 cannot express, such as broken bytes in a file's header, become escapes, as in a terminal.
     """
-    said = _SETTING.sub(_by_file, sentence.render(label)) if isinstance(sentence, Message) else sentence
+    said = _SETTING.sub(_by_file, _rendered(sentence)) if isinstance(sentence, Message) else sentence
     said = _COMMAND.sub(lambda found: PLACES[found[1]], said)
     parts = [part if part.startswith("`") else _prose(part) for part in _CODE.split(said)]
     return visible("".join(parts)).encode("utf-8", "backslashreplace").decode()
+
+
+def _rendered(sentence: Message) -> str:
+    """Return a sentence with labels of widgets; the empty id of the command line is a choice of its widget."""
+    return sentence.render(label).replace(f"{label('id')} ''", label("id"))
 
 
 def _by_file(found: re.Match[str]) -> str:

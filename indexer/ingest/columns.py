@@ -8,13 +8,13 @@ from pathlib import Path
 from ..errors import SondeError
 from ..readers import ReadOptions
 from ..readers.coercion import known_types
-from ..store.catalog import Catalog
+from ..store.catalog import ID_COLUMN, Catalog
 from ..store.retyping import GIVEN
 from ..store.runs import columns_of_runs
 from .index import is_new
 
-ID_COLUMN, FORMS = "id_column", "forms"
-"""Properties of a catalog."""
+FORMS = "forms"
+"""Property of a catalog: how numbers and dates of columns are written."""
 
 
 @dataclass(frozen=True)

@@ -307,8 +307,21 @@ def decoded_lines(file: BinaryIO, encoding: str, newline: str = "") -> io.TextIO
     return io.TextIOWrapper(file, encoding=encoding, errors="surrogateescape", newline=newline)
 
 
-def broken_byte(text: str) -> str | None:
-    """What is wrong with a text that cannot be stored: `"broken UTF-8, byte 0xff at character 5"`; None for most."""
+_UNDECODED = re.compile("[\udc80-\udcff]")
+
+
+def is_undecoded(text: str) -> bool:
+    """Whether a text of `decoded_lines` holds bytes that are no text."""
+    return not text.isascii() and _UNDECODED.search(text) is not None
+
+
+def broken_byte(text: str, encoding: str = "") -> str | None:
+    """What is wrong with a text that cannot be stored: `"broken UTF-8: byte 0xff at character 5"`; None for most.
+
+    Args:
+        text: Any text.
+        encoding: The encoding that it was read in, "" if it is not known; then it counts as UTF-8.
+    """
     if text.isascii():
         return None
     try:
@@ -316,12 +329,17 @@ def broken_byte(text: str) -> str | None:
     except UnicodeEncodeError as error:
         code, place = ord(text[error.start]), f"at character {error.start + 1}"
         escaped_byte = 0xDC80 <= code <= 0xDCFF
+        wrong = "broken UTF-8" if _is_utf8(encoding) else f"not valid {encoding}"
         return (
-            f"broken UTF-8: byte 0x{code - 0xDC00:02x} {place}"
+            f"{wrong}: byte 0x{code - 0xDC00:02x} {place}"
             if escaped_byte
             else f"half a surrogate pair (U+{code:04X}) {place}"
         )
     return None
+
+
+def _is_utf8(encoding: str) -> bool:
+    return not encoding or codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
 def _utf16_without_mark(sample: bytes) -> str | None:

@@ -1,7 +1,7 @@
 """Finding the text, title, id and language among the columns, by what the user named, by name and by content."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -75,9 +75,10 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     for role in ("id", "language", "title"):
         roles[role], reasons[role] = getattr(finder, role)(taken)
         taken.add(roles[role] or "")
-    given = finder.given_types(taken)
+    left_out = finder.left_out()
+    given = finder.given_types(_uses(text, roles, left_out))
     aside = tuple(name for name in profiles if name in options.aside - taken)
-    taken |= finder.left_out() | set(aside)
+    taken |= left_out | set(aside)
     types = {name: profile.type for name, profile in profiles.items() if profile.type and name not in taken}
     types |= {name: kind for name, kind in given.items() if name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
@@ -90,6 +91,12 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
         text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged
     )
     return Roles(columns, types, aside)
+
+
+def _uses(texts: Sequence[str], roles: Mapping[str, str | None], left_out: Collection[str]) -> dict[str, str]:
+    """Return what the columns are that do not become metadata, in words, by name."""
+    found = {**dict.fromkeys(left_out, "left out"), **dict.fromkeys(texts, "the text")}
+    return found | {name: f"the {role}" for role, name in roles.items() if name}
 
 
 @dataclass(frozen=True)
@@ -212,21 +219,21 @@ class _Finder:
     def left_out(self) -> set[str]:
         return {self._existing(name, "left out") for name in self._options.leave_out}
 
-    def given_types(self, taken: set[str]) -> dict[str, Coerced]:
-        """The types that were set, and those of earlier runs, where they can be."""
+    def given_types(self, uses: Mapping[str, str]) -> dict[str, Coerced]:
+        """The types that were set, and those of earlier runs, where they can be; `uses` are the columns without one."""
         found = {}
         for name, kind in self._options.type.items():
             if name not in self._profiles:
                 continue  # `read_source` refuses what no source has
-            if name in taken - {""}:
-                said = f"the column {on_one_line(name)!r} becomes no metadata, so it has no type"
+            if use := uses.get(name):
+                said = f"the column {on_one_line(name)!r} is {use}, so it cannot have a type"
                 raise UsageError(f"{said}: leave it out of {arg('type')}", code="conflict", field="type", value=name)
             before = self._options.type_hint.get(name, "")
             kind = before if before.partition(":")[0] == kind else kind  # with the format that was found then
             found[name] = coerced(name, kind, self._profiles[name].values)
             check_fit(name, found[name], self._profiles[name].values)
         for name, kind in self._options.type_hint.items():
-            if name in self._profiles and name not in (found | dict.fromkeys(taken)):
+            if name in self._profiles and name not in found and name not in uses:
                 found[name] = coerced(name, kind, self._profiles[name].values)
         return found
 

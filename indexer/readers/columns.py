@@ -114,6 +114,24 @@ def id_rank(name: str) -> int | None:
     return ID.index(normalised_name(name)) if normalised_name(name) in ID else None
 
 
+def place_of_ids(names: Sequence[str], usual: Sequence[str], own: str | None) -> int | None:
+    """Return the place of the column of ids in the header of a file about a collection, None if there is none.
+
+    Args:
+        names: The columns.
+        usual: Names of such a column, in small letters, the best first.
+        own: The column that the ids of the collection come from, if it remembers one; it comes before all others.
+    """
+    plain = [name.strip().lower() for name in names]
+    wanted = [own.strip().lower(), *usual] if own else usual
+    return next((plain.index(name) for name in wanted if name in plain), None)
+
+
+def ids_or(own: str | None) -> str:
+    """Return what a message calls the column of ids in such a file: "id", or "id (or 'ticket')"."""
+    return f"id (or {on_one_line(own)!r})" if own and own.strip().lower() != "id" else "id"
+
+
 def names_code(name: str) -> bool:
     """Whether a word of the name says that a column holds codes or running numbers."""
     return bool(_CODE_WORDS & set(name_words(name)))

@@ -139,8 +139,8 @@ class Delimited(Source):
         self.total = stream.size
         self._longest = max(_LONGEST_CELL, options.max_chars)
         csv.field_size_limit(max(csv.field_size_limit(), self._longest))
-        self._encoding = options.encoding or detect_encoding(stream.sample)
-        lines = sample_lines(stream, self._encoding)
+        self.encoding = options.encoding or detect_encoding(stream.sample)
+        lines = sample_lines(stream, self.encoding)
         self._check_delimiter(lines, options)
         self.dialect = sniff_dialect(lines, options.separator, tabs_first=format == "tsv")
         rows = [row for row in self.dialect.reader(iter(lines)) if row]
@@ -158,7 +158,7 @@ class Delimited(Source):
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """Rows in the order of the file; "row 1" follows the header."""
-        with self._stream.open(meter) as file, decoded_lines(file, self._encoding) as lines:
+        with self._stream.open(meter) as file, decoded_lines(file, self.encoding) as lines:
             records = _Records(lines, self.dialect, self._longest)
             rows = islice(records, 1, None) if self._named else iter(records)
             try:
@@ -182,7 +182,7 @@ class Delimited(Source):
         delimiter = names.get(self.dialect.delimiter, repr(self.dialect.delimiter))
         quotes = "" if self.dialect.quotechar else ", without quoting"
         begins = f"; {self.above}" if self.begins else ""
-        return f"delimiter {delimiter}{quotes}, {self._encoding}" + ("" if self._named else ", no header") + begins
+        return f"delimiter {delimiter}{quotes}, {self.encoding}" + ("" if self._named else ", no header") + begins
 
     def _item(self, origin: str, row: Sequence[str] | None, records: "_Records") -> Item:
         line = records.line

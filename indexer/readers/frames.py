@@ -19,7 +19,19 @@ from .source import Item, ReadOptions, Row, Source
 from .values import natural
 
 _ROW, _DOCUMENT, _SKIPPED = range(3)
-_HEAD = ("format", "total", "items_total", "unit", "once", "textual", "note", "nothing", "heading", "begins")
+_HEAD = (
+    "format",
+    "total",
+    "items_total",
+    "unit",
+    "once",
+    "textual",
+    "note",
+    "encoding",
+    "nothing",
+    "heading",
+    "begins",
+)
 
 
 class Encoder:

@@ -29,8 +29,8 @@ class _Lines(Source):
         self.name = stream.name
         self.once = stream.once
         self.total = stream.size
-        self._encoding = options.encoding or self._detected(stream.sample)
-        self.note = self._encoding if self._encoding not in ("utf-8", "utf-8-sig") else ""
+        self.encoding = options.encoding or self._detected(stream.sample)
+        self.note = self.encoding if self.encoding not in ("utf-8", "utf-8-sig") else ""
 
     @abstractmethod
     def _detected(self, sample: bytes) -> str: ...
@@ -40,7 +40,7 @@ class _Lines(Source):
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """One item for each line that is not blank; "line 1" is the first."""
-        with self._stream.open(meter) as file, decoded_lines(file, self._encoding, self._newline) as lines:
+        with self._stream.open(meter) as file, decoded_lines(file, self.encoding, self._newline) as lines:
             for number in count(1):
                 line = lines.readline(_LONGEST_LINE)
                 if not line:

@@ -278,7 +278,7 @@ def _look(source: Source, options: ReadOptions) -> Preview:
     with source_errors(source.name, Place()):
         stream = source.items(meter)
         items = list(islice(stream, limit))
-        check_sample(source, items)
+        check_sample(source, items, options)
         count, exact = _count(source, len(items), stream, meter)
     skipped = [item for item in items if isinstance(item, Skipped)]
     shown = [_cells(item) for item in items if not isinstance(item, Skipped)]

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from ..document import Document, Skipped, Value, is_blank
-from ..errors import SondeError, arg
-from .bytestream import broken_byte
+from ..errors import SondeError, UsageError, arg
+from ..wording import counted
+from .bytestream import broken_byte, is_undecoded
 from .coercion import Coerced, Misfits
 from .column_finder import Roles, document_columns, find_columns
 from .column_types import ColumnType
@@ -20,13 +21,14 @@ from .values import cell_text, id_text, natural
 class DocumentMaker:
     """Turns what a source yields into what the build takes."""
 
-    def __init__(self, roles: Roles, max_chars: int, leave_out: Collection[str] = ()) -> None:
+    def __init__(self, roles: Roles, max_chars: int, leave_out: Collection[str] = (), encoding: str = "") -> None:
         columns = roles.columns
         self._columns = columns
         self._types = roles.types
         self.misfits: dict[str, Misfits] = {}
         self.values = Counter[str]()
         self._max_chars = max_chars
+        self._encoding = encoding
         self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out} - {"", None}
 
     def make(self, item: Item) -> Document | Skipped:
@@ -85,11 +87,14 @@ class DocumentMaker:
     def _fault(self, document: Document) -> str | None:
         if is_blank(document.text) and is_blank(document.title):
             return "no text and no title: " + ("only white space" if document.text else "empty")
-        return string_fault(_strings(document), self._max_chars)
+        return string_fault(_strings(document), self._max_chars, self._encoding)
 
 
-def string_fault(strings: Iterable[tuple[str, str]], max_chars: int) -> str | None:
-    """Return what is wrong with the first string that cannot be stored, each given with its name; None if all can."""
+def string_fault(strings: Iterable[tuple[str, str]], max_chars: int, encoding: str = "") -> str | None:
+    """Return what is wrong with the first string that cannot be stored, each given with its name; None if all can.
+
+    For `encoding`, see `broken_byte`.
+    """
     strings = list(strings)
     together = "".join([text for _, text in strings])
     if len(together) <= max_chars and "\0" not in together and not broken_byte(together):
@@ -99,7 +104,7 @@ def string_fault(strings: Iterable[tuple[str, str]], max_chars: int) -> str | No
             return f"the {name} has {len(text):,} characters, more than the limit of {max_chars:,}"
         if "\0" in text:
             return f"the {name} contains a NUL byte at character {text.index(chr(0)) + 1}"
-        if broken := broken_byte(text):
+        if broken := broken_byte(text, encoding):
             return f"{broken} of the {name}"
     return None
 
@@ -128,6 +133,9 @@ def metadata_strings(metadata: Mapping[str, Value]) -> Iterator[tuple[str, str]]
 _SAMPLE_ROWS = 1000
 _SAMPLE_CHARS = 50_000_000
 _BROKEN_SHARE = 0.9
+_UNDECODED_SHARE = 0.05
+"""Rows with bytes that are no text in an encoding that the user gave, above which it is taken for a mistake: bytes that
+are text in a wrong encoding are far more, and would be stored as other characters."""
 _Step = tuple[tuple[int, int], Document | Skipped]
 
 
@@ -159,7 +167,7 @@ class Part:
         self.types = roles.types
         self.names = dict.fromkeys(name for item in items if isinstance(item, Row) for name in item.values)
         self.aside = roles.aside
-        self._maker = DocumentMaker(roles, options.max_chars, {*options.leave_out, *options.aside})
+        self._maker = DocumentMaker(roles, options.max_chars, {*options.leave_out, *options.aside}, source.encoding)
 
     def documents(self) -> Iterator[tuple[int, Document | Skipped]]:
         """Each document or skipped row with how far the source had come."""
@@ -182,7 +190,7 @@ class Part:
     def _roles(self, items: Sequence[Item], options: ReadOptions) -> Roles:
         if self.source.columns is not None:
             return Roles(self.source.columns, {})
-        check_sample(self.source, items)
+        check_sample(self.source, items, options)
         rows = [item for item in items if isinstance(item, Row)]
         if not rows:
             return Roles(document_columns([item for item in items if isinstance(item, Document)]), {})
@@ -325,18 +333,32 @@ def _sampled(items: Iterator[tuple[int, Item]]) -> Iterator[tuple[int, Item]]:
             return
 
 
+def _is_undecoded(row: Row) -> bool:
+    return any(isinstance(text, str) and is_undecoded(text) for text in (*row.values, *row.values.values()))
+
+
 def _sized(value: object) -> bool:
     return isinstance(value, (str, *LISTS))
 
 
-def check_sample(source: Source, items: Sequence[Item]) -> None:
-    """Refuse a source whose first rows are none, or nearly all broken.
+def check_sample(source: Source, items: Sequence[Item], options: ReadOptions) -> None:
+    """Refuse a source whose first rows are none, nearly all broken, or plainly not of the encoding that was given.
 
     Raises:
-        SondeError: It is so; the message quotes the first.
+        UsageError: Too many rows hold bytes that are no text in this encoding.
+        SondeError: There are no rows, or nearly all are broken; the message quotes the first.
     """
     if not items:
         raise SondeError(f"{source.name} {source.nothing}")
+    if options.encoding and source.encoding:
+        odd = [item.origin for item in items if isinstance(item, Row) and _is_undecoded(item)]
+        if len(odd) > _UNDECODED_SHARE * len(items):
+            share = f"{len(odd)} of the first {counted(len(items), 'row')} {'is' if len(odd) == 1 else 'are'}"
+            said = f"{share} not valid {options.encoding}, the first is {odd[0]}"
+            raise UsageError(
+                f"{source.name}: {said}: leave out {arg('encoding')} to detect it",
+                code="conflict", field="encoding", value=options.encoding,
+            )  # fmt: skip
     broken = [item for item in items if isinstance(item, Skipped)]
     if len(broken) > _BROKEN_SHARE * len(items):
         first = f"the first is {broken[0].origin}: {broken[0].reason}"

@@ -144,6 +144,7 @@ class Source(ABC):
     `total` is in `unit`, None where unknown; `items_total` counts the items, None where that takes a pass. A source
     that is there `once` gives its items a single time. In a `textual` one every cell is a string whose type has to be
     found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
+    `encoding` is that of its text, "" if it has none or several.
     `columns` is set where the format fixes the roles. `heading` is the first row of a delimited file if it names the
     columns, () if it does not, and None in formats whose records have names. `begins` is the line on which the table of
     a delimited file seems to begin, 0 if it is the first.
@@ -157,6 +158,7 @@ class Source(ABC):
     once: bool = False
     textual: bool = False
     note: str = ""
+    encoding: str = ""
     nothing: str = "holds no rows: give a source with content"
     columns: Columns | None = None
     heading: tuple[str, ...] | None = None

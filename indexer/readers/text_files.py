@@ -200,6 +200,7 @@ class TextFiles(Source):
 
     def __init__(self, name: str, paths: Sequence[Path], options: ReadOptions) -> None:
         self.name = name
+        self.encoding = options.encoding or ""
         self._options = options
         self._base = _base(paths)
         self._files, others = _found(paths, options.format)

@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 
 from ..encoder import Encoder
 from ..errors import SondeError
-from ..store.catalog import Catalog
+from ..store.catalog import ID_COLUMN, Catalog
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.elsewhere import Elsewhere
 from ..store.export import ORIGIN
@@ -242,7 +242,7 @@ class ShardedCollection(StoredCollection):
             part.read_runs_of(opened.runs and opened.runs.catalog_path)
         sharding, number = self._sharding.with_model_of(opened.stored), opened.stored.indexed
         properties = {"model": sharding.model, "language": sharding.language, "generation": number}
-        properties[ORIGIN] = sharding.origin
+        properties |= {ORIGIN: sharding.origin, ID_COLUMN: sharding.id_column}
         return JoinedCatalog(parts, opened.numbers, sharding.shard_of, properties, runs)
 
     def _look_again(self) -> None:

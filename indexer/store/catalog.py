@@ -24,6 +24,8 @@ SHARED = ("run_items", "run_documents")
 """Tables of runs that statements about documents read as well, such as filters."""
 PATIENCE = 30.0
 """Seconds to wait for another connection that holds a lock."""
+ID_COLUMN = "id_column"
+"""Property of a collection: the column that its ids come from; "" if they are hashes of the texts."""
 CHUNK = 500
 """Values bound in one `IN (…)`, well below SQLite's limit on parameters."""
 

@@ -21,6 +21,7 @@ import numpy as np
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import check_target, text_of, write_output
 from ...indexer.progress import Notify, silent
+from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
@@ -29,7 +30,7 @@ from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
-from ...indexer.wording import counted, existing
+from ...indexer.wording import counted, existing, on_one_line
 from .labels import NONE, NONE_NAME, Label
 
 SUFFIXES = (".csv", ".jsonl")
@@ -184,8 +185,12 @@ def unused_corrections(
     return tuple(notes)
 
 
-def read_corrections(path: Path) -> dict[str, list[str]]:
+def read_corrections(path: Path, own: str | None = None) -> dict[str, list[str]]:
     """Read a file of corrections, CSV or JSONL: `id`, and `label` or (JSONL) `labels`; one row for each document.
+
+    Args:
+        path: The file.
+        own: A name that the column of ids may have too: the column that the ids of the collection come from.
 
     Raises:
         UsageError: The suffix is not valid, a column is missing, a label is empty, or two rows of a document differ.
@@ -196,11 +201,11 @@ def read_corrections(path: Path) -> dict[str, list[str]]:
     try:
         text = text_of(path, "the corrections")
         rows: Iterable[Any] = (
-            csv.DictReader(text.splitlines(), delimiter=_delimiter(text))
+            _table(text, path, own)
             if path.suffix.lower() == ".csv"
             else [json.loads(line) for line in text.splitlines() if line.strip()]
         )
-        found = [_row(row, number, path) for number, row in enumerate(rows, 1)]
+        found = [_row(row, number, path, own) for number, row in enumerate(rows, 1)]
         if path.suffix.lower() == ".csv":
             found = [(unquoted(id), [unquoted(name) for name in names]) for id, names in found]
         return labels_by_id(found, path)
@@ -258,15 +263,27 @@ def _delimiter(text: str) -> str:
     return max((",", ";", "\t"), key=header.count)
 
 
-def _row(row: Any, number: int, path: Path) -> tuple[str, list[str]]:
-    if not isinstance(row, dict) or row.get("id") is None or not {"label", "labels"} & set(row):
-        raise UsageError(f"row {number} of {path} needs an id and a label: the columns must be id and label")
+def _table(text: str, path: Path, own: str | None) -> Iterable[Any]:
+    rows = csv.DictReader(text.splitlines(), delimiter=_delimiter(text))
+    names = rows.fieldnames or []
+    if place_of_ids(names, ("id",), own) is None or not {"label", "labels"} & {*names}:
+        header = ", ".join(map(on_one_line, names)) or "an empty file"
+        raise UsageError(f"{path} must have the columns {ids_or(own)} and label, not {header}")
+    return rows
+
+
+def _row(row: Any, number: int, path: Path, own: str | None) -> tuple[str, list[str]]:
+    names = [*row] if isinstance(row, dict) else []
+    place = place_of_ids([str(name) for name in names], ("id",), own)
+    id = None if place is None else row[names[place]]
+    if id is None or not {"label", "labels"} & {*names}:
+        raise UsageError(f"row {number} of {path} needs {ids_or(own)} and label")
     listed = row.get("labels")
     labels = listed if isinstance(listed, list) and listed else [row.get("label")]
-    names = ["" if label is None else str(label).strip() for label in labels]
-    if not all(names):
-        raise UsageError(f"row {number} of {path} gives {str(row['id'])!r} an empty label: {_ADVICE}")
-    return str(row["id"]), names
+    given = ["" if label is None else str(label).strip() for label in labels]
+    if not all(given):
+        raise UsageError(f"row {number} of {path} gives {str(id)!r} an empty label: {_ADVICE}")
+    return str(id), given
 
 
 def _names(labels: str | Sequence[str], id: object) -> list[str]:

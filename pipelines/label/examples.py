@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.wording import on_one_line, shown_id
 from .labels import check_count
@@ -23,8 +24,8 @@ class LabelledExample:
     id: str | None = None
 
 
-def read_labelled(path: Path) -> list[LabelledExample]:
-    """Read examples from a table with a column label and one of texts, or of ids.
+def read_labelled(path: Path, own: str | None = None) -> list[LabelledExample]:
+    """Read examples from a table with a column label and one of texts, or of ids; for `own`, see `place_of_ids`.
 
     Raises:
         UsageError: There are no such columns, too many labels, or two labels for one id.
@@ -32,11 +33,11 @@ def read_labelled(path: Path) -> list[LabelledExample]:
     """
     rows = list(read_rows(path, lambda cells: True))
     names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
-    label, text, key = (next((names.index(n) for n in known if n in names), None) for known in (LABEL, TEXT, ID))
+    label, text = (next((names.index(n) for n in known if n in names), None) for known in (LABEL, TEXT))
+    key = place_of_ids(names, ID, own)
     if label is None or (text is None and key is None):
-        raise UsageError(
-            f"{path} must have the columns label and text (or id), not {', '.join(names) or 'a first row of data'}"
-        )
+        header = ", ".join(names) or "a first row of data"
+        raise UsageError(f"{path} must have the columns label, and text or {ids_or(own)}, not {header}")
     found = []
     for origin, cells in rows:
         name = str(cells[label] if cells[label] is not None else "").strip()

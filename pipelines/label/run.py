@@ -41,6 +41,8 @@ from .refusal import HALF, refusal
 from .scores import label_vectors
 from .settings import LabelSettings
 
+UNKNOWN_SHOWN = 5
+"""Labels that a message names, at most, because only corrections have them."""
 LIBRARIES = ("torch", "transformers", "numpy")
 
 
@@ -229,7 +231,9 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
         return Truths(docs[:0], np.zeros((0, len(labels))))
     found = truths_of(view.catalog, settings.name, labels)
     if found.unknown:
-        notify(f"corrections are left out whose labels are none of these: {', '.join(found.unknown[:5])}")
+        more = ", …" if len(found.unknown) > UNKNOWN_SHOWN else ""
+        labelled = ", ".join(found.unknown[:UNKNOWN_SHOWN])
+        notify(f"corrections with labels that this run does not have are left out: {labelled}{more}")
     here = np.isin(found.docs, docs)
     if here.any():
         notify(f"using {counted(int(here.sum()), 'correction')}")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ...indexer.errors import SondeError, UsageError
-from ...indexer.readers.columns import id_rank, normalised_name
+from ...indexer.readers.columns import ID, ids_or, normalised_name, place_of_ids
 from ...indexer.readers.formats import format_by_name
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
@@ -15,11 +15,12 @@ from .examples import LABEL
 COLUMNS = (*LABEL, "labels")
 
 
-def read_truth(path: Path) -> dict[str, list[str]]:
+def read_truth(path: Path, own: str | None = None) -> dict[str, list[str]]:
     """Read the true labels of documents by id; a cell with a list gives several. Rows without a label are left out.
 
     Args:
         path: A CSV, TSV, JSONL, Parquet or XLSX table, as for `read_rows`.
+        own: See `place_of_ids`.
 
     Raises:
         UsageError: There are no such columns, or two rows assign different labels to one document.
@@ -28,14 +29,14 @@ def read_truth(path: Path) -> dict[str, list[str]]:
     rows = list(read_rows(path, lambda cells: True))
     names = [str(name) for name in rows.pop(0)[1]] if not rows[0][0] else []
     label = next((place for known in COLUMNS for place, n in enumerate(names) if normalised_name(n) == known), None)
-    ranks = [(rank, place) for place, name in enumerate(names) if (rank := id_rank(name)) is not None]
-    if label is None or not ranks:
-        said = f"{path} must have the columns id and label, not {', '.join(names) or 'a first row of data'}"
+    key = place_of_ids([normalised_name(name) for name in names], ID, own and normalised_name(own))
+    if label is None or key is None:
+        said = f"{path} must have the columns {ids_or(own)} and label, not {', '.join(names) or 'a first row of data'}"
         raise UsageError(said, code="not-found", field="truth", alternatives=names)
     quoted = format_by_name(path) in ("csv", "tsv")
     found = []
     for origin, cells in rows:
-        id, given = id_text(cells[min(ranks)[1]]), _labels(cells[label])
+        id, given = id_text(cells[key]), _labels(cells[label])
         if given and not id:
             raise SondeError(f"{path}, {origin}: a label needs the id of a document")
         found.append((unquoted(id), [unquoted(each) for each in given]) if quoted else (id, given))

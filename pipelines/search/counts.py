@@ -11,7 +11,6 @@ import numpy as np
 
 from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
-from ...indexer.readers.column_types import MOST_DATES, looks_like_a_date
 from ...indexer.store.catalog import CHUNK
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
@@ -20,8 +19,9 @@ from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_a
 from ...indexer.store.periods import PERIODS, PRECISION, Period, by_time, name_times, period_of
 from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
-from ...indexer.wording import existing, shown_id
+from ...indexer.wording import existing
 from .filters import documents_where
+from .text_dates import why_no_dates
 
 DATED = ("date", "text", "integer")
 """Types of columns that can hold dates, months ("2024-05") or years (2024)."""
@@ -144,30 +144,10 @@ def _undated(view: View, column: str, period: Period, value: Any = None) -> Usag
     dated = ", ".join(field.name for field in view.fields.values() if field.type == "date") or "none"
     why = "has no dates" if value is None else f"has no dates ({value!r} names no {period})"
     if isinstance(value, str) and first_day(value) is None:
-        why = _why_text(view, column, period)
+        cells = _cells(view, RunColumns(view.catalog), column, document_numbers(view.catalog))
+        why = why_no_dates(column, cells, f"names no {period}")
     said = f"{arg('period')} is {period!r}, but {column!r} {why}; columns of dates here: {dated}"
     return UsageError(said, field="period", value=period)
-
-
-def _why_text(view: View, column: str, period: Period) -> str:
-    """Return why a text column has no dates, and what to do if it holds mostly dates.
-
-    The message names the first value that is not a date. That may not be the first one that `first_day` cannot read: in
-    a text column, a good date is stored as the file wrote it, such as 03.04.2026.
-    """
-    dates, others, strange, odd = 0, 0, "", ""
-    for cell in _cells(view, RunColumns(view.catalog), column, document_numbers(view.catalog)):
-        text = str(cell).strip()
-        if looks_like_a_date(text):
-            dates, odd = dates + 1, odd or ("" if first_day(text) else text)
-        else:
-            others, strange = others + 1, strange or text
-    if not others:
-        why = f"is text: its dates are not all in one clear form ({odd!r})"
-        return f"{why}; index the file again, and give the column a type such as date:%d/%m/%Y"
-    if dates < MOST_DATES * (dates + others):
-        return f"has no dates ({shown_id(strange)} names no {period})"
-    return f"is text: {shown_id(strange)} is not a date; index the file again, and give the column the type date"
 
 
 def _counted(column: str, documents: int, cells: Iterable[Any], in_order: bool) -> Counts:

@@ -21,6 +21,7 @@ from ..analysis.corpus import texts_of
 from ..analysis.counts import Counts
 from ..analysis.runs import row_of
 from ..analysis.terms import Weighted, terms_of
+from ..search.text_dates import why_no_dates
 from .items import words_of
 
 if TYPE_CHECKING:
@@ -118,8 +119,10 @@ def over_column(topics: "Topics", column: str, period: Period | None) -> Breakdo
         days = [day for day in parsed if day is not None]
         if wrong is not None or not days:
             dates = ", ".join(field.name for field in view.fields.values() if field.type == "date") or "none"
-            said = f"{wrong!r} is not a date" if wrong is not None else "it is empty"
-            raise UsageError(f"column {column!r} holds no dates ({said}); columns of dates here: {dates}")
+            why = f"has no dates ({'it is empty' if wrong is None else f'{wrong!r} is not a date'})"
+            if isinstance(wrong, str):
+                why = why_no_dates(column, (value for value in values if value is not None))
+            raise UsageError(f"column {column!r} {why}; columns of dates here: {dates}")
         name = _period(period, days, values)
         parts = periods_between(min(days), max(days), name, MOST_PERIODS)
         if len(parts) > MOST_PERIODS:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError, out_of_range
+from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_ids, document_texts
@@ -87,8 +88,10 @@ def judged(queries: Path, qrels: Path) -> KnownQuery:
     )
 
 
-def clicked(path: Path) -> KnownQuery:
+def clicked(path: Path, own: str | None = None) -> KnownQuery:
     """Return the queries of a log: rows with a query and the id of a document that was taken for it.
+
+    For `own`, see `place_of_ids`.
 
     Raises:
         UsageError: The file has no such columns.
@@ -97,9 +100,10 @@ def clicked(path: Path) -> KnownQuery:
     rows = list(read_rows(path, lambda cells: True))
     names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
     query = next((names.index(name) for name in ("query", "question", "text") if name in names), None)
-    key = next((names.index(n) for n in ("id", "document", "doc", "doc_id", "clicked", "click") if n in names), None)
+    key = place_of_ids(names, ("id", "document", "doc", "doc_id", "clicked", "click"), own)
     if query is None or key is None:
-        raise UsageError(f"{path} must have the columns query and id, not {', '.join(names) or 'a first row of data'}")
+        header = ", ".join(names) or "a first row of data"
+        raise UsageError(f"{path} must have the columns query and {ids_or(own)}, not {header}")
     found: dict[str, dict[str, int]] = {}
     for _, cells in rows:
         text, document = str(cells[query] or "").strip(), cells[key]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.files import text_of
+from ...indexer.readers.columns import place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
 from ...indexer.wording import counted
@@ -87,8 +88,10 @@ class ThresholdReport:
         return asdict(self)
 
 
-def read_questions(path: Path) -> list[Question]:
+def read_questions(path: Path, own: str | None = None) -> list[Question]:
     """Read questions from a table with a column question (and id), or one a line from a text file.
+
+    For `own`, see `place_of_ids`.
 
     Raises:
         UsageError: There is no such column.
@@ -98,7 +101,7 @@ def read_questions(path: Path) -> list[Question]:
         lines = text_of(path, "the questions").splitlines()
         found = [Question(line.strip()) for line in lines if line.strip()]
     else:
-        found = _table(path)
+        found = _table(path, own)
     if len(found) < FEWEST:
         raise SondeError(
             f"{path} holds {counted(len(found), 'question')}: at least {FEWEST} are needed to find a threshold"
@@ -106,13 +109,13 @@ def read_questions(path: Path) -> list[Question]:
     return found
 
 
-def _table(path: Path) -> list[Question]:
+def _table(path: Path, own: str | None) -> list[Question]:
     rows = list(read_rows(path, lambda cells: True))
     names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
     text = next((names.index(name) for name in QUESTION if name in names), None)
     if text is None:
         raise UsageError(f"{path} must have a column question, not {', '.join(names) or 'a first row of data'}")
-    key = next((names.index(name) for name in ID if name in names), None)
+    key = place_of_ids(names, ID, own)
     found: dict[str, list[str]] = {}
     for _, cells in rows:
         question = str(cells[text] or "").strip()

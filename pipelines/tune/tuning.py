@@ -16,6 +16,7 @@ from ...indexer.encoder import ModelSpec
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
+from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_ids
 from ...indexer.store.view import View
@@ -184,7 +185,8 @@ def tune_search(
     settings.check()
     check_measures()
     spec = collection.spec
-    given = judged(queries, qrels) if queries and qrels else clicked(clicks) if clicks else None
+    logged = clicked(clicks, collection.get(ID_COLUMN)) if clicks else None
+    given = judged(queries, qrels) if queries and qrels else logged
     with _searched(collection, given, settings, notify) as (over, asked):
         with over.view() as view:
             found = _Tuning(over, view, asked, settings, notify).run()

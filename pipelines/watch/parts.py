@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.readers.column_types import looks_like_dates
 from ...indexer.store.documents import column_values, document_numbers
 from ...indexer.store.fields import Field
 from ...indexer.store.kinds import CLUSTER, LABEL, MAP, TAXONOMY, TOPIC
@@ -14,6 +15,7 @@ from ...indexer.wording import counted, existing
 from ..analysis.neighbours import sample_rows
 from ..analysis.runs import named
 from ..search.filters import documents_where
+from ..search.text_dates import why_no_dates
 from .settings import WatchSettings
 
 MOST = 20_000
@@ -82,15 +84,30 @@ def _date_column(view: View, name: str | None) -> Field:
         return dates[0]
     if name in known:
         return view.fields[name]
+    if name in view.fields and view.fields[name].type == "text":
+        why = why_no_dates(name, _present(view, view.fields[name]))
+        raise UsageError(f"the column {name!r} {why}", code="not-found", field="date", value=name, alternatives=known)
     if name is not None:
         what = "does not hold dates" if name in view.fields else "does not exist"
         said = f"the column {name!r} {what}: of columns with dates, {existing(known)}"
         raise UsageError(said, code="not-found", field="date", value=name, alternatives=known)
     if not known:
-        said = f"no column holds dates: give {arg('since')} the name of a run, or index the texts with a date column"
+        said = f"no column holds dates: {_way_to_dates(view)}, or give {arg('since')} the name of a run"
         raise UsageError(said, code="not-found", field="date")
     said = f"several columns hold dates: choose one with {arg('date')} ({', '.join(known)})"
     raise UsageError(said, code="ambiguous", field="date", alternatives=known)
+
+
+def _way_to_dates(view: View) -> str:
+    """Return what to do in a collection without a column of dates: a text column may hold some."""
+    for field in view.fields.values():
+        if field.type == "text" and looks_like_dates(values := _present(view, field)):
+            return f"{field.name!r} {why_no_dates(field.name, values)}"
+    return "index the texts with a date column"
+
+
+def _present(view: View, field: Field) -> list[str]:
+    return [value for value in column_values(view.catalog, field).values() if value is not None]
 
 
 def _since_run(view: View, name: str) -> Parts:

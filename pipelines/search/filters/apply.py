@@ -6,9 +6,14 @@ import numpy as np
 
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.collection import StoredCollection
+from ....indexer.store.documents import unusual_texts
 
 if TYPE_CHECKING:
     from .compile import CompiledFilter
+    from .sql import Operand
+
+MOST_TEXTS = 2_000
+"""Different texts of a column in which dates are looked for."""
 
 
 def check_filter(collection: StoredCollection, where: str | None) -> None:
@@ -48,4 +53,7 @@ def explain_filter(collection: StoredCollection, where: str) -> str:
 def _compiled(catalog: Catalog, where: str) -> "CompiledFilter":
     from .compile import compile_filter, run_operands
 
-    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None)
+    def texts(operand: "Operand") -> list[str]:
+        return unusual_texts(catalog, operand.sql, MOST_TEXTS)
+
+    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None, texts)

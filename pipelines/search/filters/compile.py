@@ -17,7 +17,7 @@ from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS
 from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
-from .conditions import Operands
+from .conditions import Operands, Texts
 from .expression import Expressions
 from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
 
@@ -142,7 +142,10 @@ class CompiledFilter:
 
 
 def compile_filter(
-    where: str, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None
+    where: str,
+    fields: Mapping[str, Field],
+    runs: Mapping[str, Operand] | None = None,
+    texts: Texts | None = None,
 ) -> CompiledFilter:
     """Compile the text of a SQL WHERE clause into a condition with bound parameters.
 
@@ -157,6 +160,8 @@ def compile_filter(
             unless a metadata field has the same name.
         runs: What runs say of documents, under the names that their columns have in an export, as `run_operands` gives
             them.
+        texts: Gives some texts of a field. With it, an order of dates in a text column that holds dates of other forms
+            than ISO's is refused.
 
     Raises:
         UsageError: The text is no condition, names a field that does not exist, compares a field with a value of
@@ -167,7 +172,7 @@ def compile_filter(
         >>> compile_filter("stars >= 4", {"stars": Field("stars", "c0", "integer")})
         CompiledFilter(sql='m.c0 >= ?', parameters=(4,), fields=('stars',))
     """
-    operands = Operands(FieldNames(fields, runs))
+    operands = Operands(FieldNames(fields, runs), texts)
     try:
         found = _condition(where, operands)
     except UsageError as error:

@@ -1,14 +1,16 @@
 """One comparison of a filter: its operands, and the condition that the type of the field allows."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
 
-from ....indexer.errors import UsageError
+from ....indexer.errors import UsageError, give_type
+from ....indexer.readers.column_types import looks_like_a_date
 from ....indexer.store.documents import any_item
+from ....indexer.store.fields import first_day
 from .sql import (
     ARTICLES,
     ESCAPE,
@@ -26,6 +28,8 @@ from .sql import (
 )
 
 Value = str | int | float | bool
+Texts = Callable[[Operand], Iterable[str]]
+"""Gives some texts of a field, among them such as are dates in other forms than ISO's."""
 SUPPORTED = (
     "a filter takes fields compared with values by =, !=, <, <=, >, >=, IN, BETWEEN, LIKE, ILIKE and IS NULL, "
     "joined by AND, OR, NOT and parentheses, and the functions LOWER, UPPER, LENGTH and CONTAINS"
@@ -60,8 +64,9 @@ def unquoted(node: exp.Column, before: str = "") -> UsageError:
 class Operands:
     """Reads nodes as fields or as values, and remembers the fields that were read."""
 
-    def __init__(self, names: FieldNames) -> None:
+    def __init__(self, names: FieldNames, texts: Texts | None = None) -> None:
         self._names = names
+        self._texts = texts
         self.used: dict[str, None] = {}
 
     def field(self, node: exp.Expr) -> Operand | None:
@@ -125,6 +130,26 @@ class Operands:
             raise UsageError(f"{shown(node.sql('sqlite'))} is not a value: put text in single quotes")
         raise unsupported(node)
 
+    def check_order(self, operand: Operand, test: "Test") -> None:
+        """Check that dates are not put in alphabetical order.
+
+        Raises:
+            UsageError: The field is text, a value of the test is a date, and the field has dates that are not in ISO's
+                form, in which alphabetical order is that of time.
+        """
+        if self._texts is None or not operand.column or operand.type != "text" or test.operator not in ORDER:
+            return
+        literal = next((value for value in test.values if _is_date(value)), None)
+        if literal is None:
+            return
+        odd = next(
+            (text for text in self._texts(operand) if looks_like_a_date(text.strip()) and not first_day(text)), ""
+        )
+        if odd:
+            said = f"{operand.name} is stored as text, so it cannot be compared with the date {_written(literal)}"
+            why = f"it holds {shown(odd)}, and texts are compared in alphabetical order"
+            raise UsageError(f"{said}: {why}; {give_type(operand.column, 'date:%d/%m/%Y')}")
+
     def _named(self, node: exp.Column | exp.Dot) -> Operand:
         only(node, "this", "table", "db", "catalog", "expression")
         parts = node.parts
@@ -182,6 +207,13 @@ class Test:
     escape: str | None = None
 
 
+def _is_date(value: Value) -> bool:
+    """Whether a value is text and names a day, a month or a year, in a form that no version number has."""
+    if not isinstance(value, str):
+        return False
+    return first_day(value) is not None or (looks_like_a_date(value.strip()) and bool(re.search(r"\d{4}", value)))
+
+
 def condition(operand: Operand, test: Test) -> Fragment:
     """Compile one test; it is NULL, hence not met, where the field is.
 
@@ -204,16 +236,22 @@ def _single(operand: Operand, test: Test) -> Fragment:
     if operand.type == "date":
         return _date(operand, test)
     if operand.type == "text" and test.operator in ORDER and not all(isinstance(each, str) for each in test.values):
-        said = f"{operand.name} is stored as text, so it cannot be compared as a number"
-        value = next(each for each in test.values if not isinstance(each, str))
-        operator = ">=" if test.operator == "BETWEEN" else test.operator
-        advice = (
-            f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', in alphabetical order"
-        )
-        raise UsageError(f"{said}: {advice}, or correct the values that are no numbers and index again")
+        raise _no_number(operand, test)
     if operand.type == "boolean" and test.operator not in ("=", "IN"):
         raise UsageError(f"{operand.name} is a boolean and has no order: compare it with = TRUE or = FALSE")
     return _scalar(operand, test, [_converted(operand, value) for value in test.values])
+
+
+def _no_number(operand: Operand, test: Test) -> UsageError:
+    """Return the error for an order of texts and a number, and what to do."""
+    value = next(each for each in test.values if not isinstance(each, str))
+    operator = ">=" if test.operator == "BETWEEN" else test.operator
+    said = f"{operand.name} is stored as text, so it cannot be compared as a number"
+    way = f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', in alphabetical order"
+    if operand.column:
+        kind = "real" if isinstance(value, float) else "integer"
+        way = f"{give_type(operand.column, kind)}, or correct the values that are not numbers; or {way}"
+    return UsageError(f"{said}: {way}")
 
 
 def _scalar(operand: Operand, test: Test, values: Sequence[str | int | float]) -> Fragment:
@@ -279,7 +317,7 @@ def _between(operand: Operand, start: str, end: str) -> Fragment:
 def _period(operand: Operand, value: Value) -> Period:
     found = None if isinstance(value, (bool, float)) else period(str(value))
     if found is None:
-        says = f"{operand.name} is a date; {_written(value)} is not"
+        says = f"{operand.name} is a date, and {_written(value)} is not one that can be read"
         raise UsageError(f"{says}: write '2024-03-01' or '2024-03-01T12:00'")
     return found
 

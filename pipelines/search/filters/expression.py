@@ -5,7 +5,7 @@ from typing import get_args
 
 from sqlglot import exp
 
-from ....indexer.errors import UsageError
+from ....indexer.errors import UsageError, give_type
 from .conditions import SUPPORTED, Operands, Operator, Test, compare_fields, condition, only, unsupported
 from .sql import ARTICLES, Fragment, Operand, either, join_fragments, shown
 
@@ -39,7 +39,7 @@ class Expressions:
         if operand is None:
             raise unsupported(node)
         if operand.type != "boolean":
-            raise UsageError(f"{operand.name} is {ARTICLES[operand.type]}, no condition: compare it with a value")
+            raise _no_condition(operand)
         return Fragment(operand.sql)
 
     def paren(self, node: exp.Expr) -> Fragment:
@@ -134,16 +134,29 @@ class Expressions:
         operand = self._required(container, node)
         if operand.type != "list":
             says = f"{operand.name} is {ARTICLES[operand.type]}, not a list"
-            raise UsageError(
-                f"{says}: write {operand.written} = …, or {operand.written} LIKE '%…%' for a part of a text"
-            )
+            way = f"write {operand.written} = …, or {operand.written} LIKE '%…%' for a part of a text"
+            if operand.type == "text" and operand.column:
+                way += f'; if its values are lists such as ["a", "b"], {give_type(operand.column, "list")}'
+            raise UsageError(f"{says}: {way}")
         return self._test(operand, "=", [value])
 
     def _test(self, operand: Operand, operator: str, values: Sequence[exp.Expr], escape: str | None = None) -> Fragment:
         if operator == "!=":
             return self._test(operand, "=", values).negated()
         known = next(one for one in get_args(Operator) if one == operator)
-        return condition(operand, Test(known, [self._operands.value(value) for value in values], escape))
+        test = Test(known, [self._operands.value(value) for value in values], escape)
+        self._operands.check_order(operand, test)
+        return condition(operand, test)
+
+
+def _no_condition(operand: Operand) -> UsageError:
+    """Return the error for a field that stands alone, as a boolean can."""
+    value = "…" if operand.type in ("integer", "real") else "'…'"
+    said = f"{operand.name} is {ARTICLES[operand.type]}, not true or false"
+    way = f"compare it with a value, as in: {operand.written} = {value}"
+    if operand.type == "text" and operand.column:
+        way += f"; or {give_type(operand.column, 'boolean')}"
+    return UsageError(f"{said}: {way}")
 
 
 _NODES: dict[type[exp.Expr] | tuple[type[exp.Expr], ...], Callable[[Expressions, exp.Expr], Fragment]] = {

@@ -103,6 +103,7 @@ class Operand:
         inside: SQL that is true for the documents inside a group that passes `{1}`.
         cost: The least that a comparison of it costs; see `Fragment`.
         call: How a filter writes it, if it is a function of a field.
+        column: The column of the source that it reads, "" for functions and for what is not metadata.
     """
 
     sql: str
@@ -112,6 +113,7 @@ class Operand:
     inside: str = ""
     cost: int = 1
     call: str = ""
+    column: str = ""
 
     @property
     def written(self) -> str:
@@ -139,7 +141,9 @@ class FieldNames:
     """Finds fields by name; those of the metadata hide built-in ones, and those of runs, of the same name."""
 
     def __init__(self, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None) -> None:
-        own = {name: Operand(f"m.{_quoted(field.column)}", field.type, name) for name, field in fields.items()}
+        own = {
+            name: Operand(f"m.{_quoted(field.column)}", field.type, name, column=name) for name, field in fields.items()
+        }
         self._operands = {**BUILT_IN, **(runs or {}), **own}
         self._own = own
 

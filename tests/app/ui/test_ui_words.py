@@ -34,6 +34,7 @@ PATIENCE = 60.0
     [
         (Message(f"{arg('min_size')} is 1: give 2 or more"), "Minimum size is 1: give 2 or more"),
         (Message(f"{arg('max_chars')} is 0"), "max chars is 0"),
+        (Message(f"choose {arg('id')}, or take a hash ({arg('id', '')})"), "choose Id, or take a hash (Id)"),
         (Message(f"repair it, or set {arg('format')} to jsonl"), "repair it, or give the file the ending .jsonl"),
         (Message(f"Check it, or set {arg('format')}"), "Check it, or give the file the ending of its format"),
         (Message(f"it is not text: set {arg('encoding')}"), "it is not text: save the file as text in UTF-8"),

@@ -65,7 +65,11 @@ def test_the_default_comes_from_the_wheel_or_a_package_and_is_checked(no_network
 def test_a_package_with_other_weights_is_not_taken(hub_cache, monkeypatch):
     monkeypatch.setattr(resolver, "_DEFAULT_DIGEST", "0" * 64)
     said = []
-    with pytest.raises(SondeError, match="sentence-transformers/all-MiniLM-L6-v2 is not in the hub's cache"):
+    missing = (
+        "^the default model is missing from this installation; in a clone, run `make weights`, then install again: "
+        "sentence-transformers/all-MiniLM-L6-v2 is not in the hub's cache"
+    )
+    with pytest.raises(SondeError, match=missing):
         locate("all-MiniLM-L6-v2", said.append)
     assert said[0].endswith("its SHA-256 is 53aa51172d14…, not 000000000000…")
 
@@ -136,6 +140,11 @@ def test_a_hub_that_cannot_be_reached(hub_cache, monkeypatch):
     with pytest.raises(SondeError, match=r"some/model cannot be downloaded \(.*\): give the folder of a local model"):
         load_encoder("some/model", notify=said.append)
     assert said == ["downloading some/model from http://127.0.0.1:9"]
+    monkeypatch.setattr(resolver, "_packaged_default", lambda notify: None)
+    with pytest.raises(
+        SondeError, match=r"make weights.*: sentence-transformers/\S+ cannot be downloaded \(.*\): give the"
+    ):
+        load_encoder("static")
 
 
 def test_a_model_that_the_hub_has_not(hub_cache, monkeypatch):

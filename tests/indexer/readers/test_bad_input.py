@@ -46,8 +46,8 @@ SOURCES: dict[str, tuple[Callable[[Path], Path], int, tuple[str, ...]]] = {
     "missing column": (lambda to: lines(to / "c.jsonl", [{"a": "x y z"}]), 2, ("'body'", "a")),
     "declared encoding": (
         lambda to: written(to / "u.csv", b"text\ncaf\xe9 cr\xe8me\n"),
-        1,
-        ("nothing to index", "byte 0xe9"),
+        2,
+        ("1 of the first 1 row is not valid utf-8", "leave out --encoding"),
     ),
 }
 OPTIONS = {"missing column": ("--text", "body"), "declared encoding": ("--encoding", "utf-8")}
@@ -130,12 +130,11 @@ def test_broken_json_on_line_4711(sonde: Command, tmp_path: Path) -> None:
 
 
 def test_broken_utf8_is_skipped_where_the_encoding_is_sure(sonde: Command, tmp_path: Path) -> None:
-    source = written(
-        tmp_path / "s.jsonl", b'{"text": "caf\xc3\xa9"}\n{"text": "cr\xe8me br\xfbl\xe9e"}\n{"text": "th\xc3\xa9"}\n'
-    )
+    good = b"".join(b'{"text": "caf\xc3\xa9 %d"}\n' % n for n in range(20))
+    source = written(tmp_path / "s.jsonl", good + b'{"text": "cr\xe8me br\xfbl\xe9e"}\n')
     ran = sonde("index", source, "--to", tmp_path / "c.sonde", "--encoding", "utf-8", "--json")
     report = json.loads(ran.out)
-    assert (ran.code, report["added"], report["skipped"]) == (0, 2, 1)
+    assert (ran.code, report["added"], report["skipped"]) == (0, 20, 1)
     assert "UTF-8" in report["skipped_rows"][0]["reason"]
 
 

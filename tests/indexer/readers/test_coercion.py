@@ -22,8 +22,8 @@ def table(folder: Path, cells: list[str]) -> Path:
     return path
 
 
-def read(folder: Path, cells: list[str], kind: str, column: str = "x") -> Reading:
-    return read_source(table(folder, cells), options=ReadOptions(type={column: kind}))
+def read(folder: Path, cells: list[str], kind: str, column: str = "x", **options: Any) -> Reading:
+    return read_source(table(folder, cells), options=ReadOptions(type={column: kind}, **options))
 
 
 def values(reading: Reading) -> list[Value]:
@@ -115,15 +115,18 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, kind: str, cells: list[
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
+    ("column", "options", "said"),
     [
-        ("y", "there is no column 'y' to give a type; there are text, x"),
-        ("text", "the column 'text' becomes no metadata, so it has no type: leave it out of type"),
+        ("y", {}, "there is no column 'y' to give a type; there are text, x"),
+        ("text", {}, "the column 'text' is the text, so it cannot have a type: leave it out of type$"),
+        ("x", {"id": "x"}, "the column 'x' is the id, so it cannot have a type: leave it out of type$"),
+        ("x", {"title": "x"}, "the column 'x' is the title, so it cannot have a type: leave it out of type$"),
+        ("x", {"leave_out": ("x",)}, "the column 'x' is left out, so it cannot have a type: leave it out of type$"),
     ],
 )
-def test_a_column_that_can_have_no_type_is_refused(tmp_path: Path, column: str, said: str) -> None:
+def test_a_column_that_can_have_no_type_is_refused(tmp_path: Path, column: str, options: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        read(tmp_path, ["1"], "text", column=column)
+        read(tmp_path, ["1"], "text", column=column, **options)
 
 
 def test_types_of_earlier_runs_that_do_not_fit_are_no_error(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_labels_that_the_next_run_lacks_are_said(shop: Collection) -> None:
     said: list[Any] = []
     report = shop.label(LABELS, progress=said.append)
     assert report.corrected == 1
-    assert "corrections are left out whose labels are none of these: spam" in said
+    assert "corrections with labels that this run does not have are left out: spam" in said
     assert "using 1 correction" in said
 
 
@@ -314,7 +314,9 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     assert sonde("correct", shop.path, "--unsure", "-k", 1).said[-1] == "run labels"
     sonde("correct", shop.path, "--unsure", "--forget").refused("choose one of", code=2)
     (tmp_path / "bad.csv").write_text("name,label\na,b\n")
-    sonde("correct", shop.path, "--from", tmp_path / "bad.csv").refused("row 1 of", "needs an id and a label", code=2)
+    sonde("correct", shop.path, "--from", tmp_path / "bad.csv").refused(
+        "must have the columns id and label, not name, label", code=2
+    )
     (tmp_path / "bad.jsonl").write_text("{\n")
     sonde("correct", shop.path, "--from", tmp_path / "bad.jsonl").refused("cannot read")
     sonde("correct", shop.path, "--from", tmp_path / "absent.csv").refused("No such file")

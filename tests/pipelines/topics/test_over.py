@@ -5,6 +5,7 @@ from extras import needs
 from themes import collection, rows
 
 from sonde.app.api import Collection
+from sonde.indexer.errors import UsageError
 from sonde.indexer.store.periods import Period
 
 pytestmark = needs("bertopic")
@@ -16,6 +17,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     made = [
         {**row, "code": f"c-{row['id']}", "month": row["day"][:7],
          "two": row["day"][:7] if row["day"] < "2024-03" else "",
+         "slip": "soon" if row["id"] == rows()[9]["id"] else f"{row['day'][8:10]}.{row['day'][5:7]}.2026",
          "when": row["day"][: 10 if row["day"] > "2024-04" else 7] if row["day"] > "2024-02" or row["stars"] else None}
         for row in rows()
     ]  # fmt: skip
@@ -63,6 +65,17 @@ def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -
     assert by.timed and not shop.topic_run().by("theme").timed
     clusters = shop.breakdown("k", "when")
     assert tuple(zip(clusters.parts, clusters.totals.tolist(), strict=True)) == expected
+
+
+def test_a_text_column_of_dates_names_the_value_that_keeps_it_text(shop: Collection) -> None:
+    """The message quoted the first value, a good date."""
+    said = (
+        "column 'slip' is text: 'soon' is not a date; index the file again with a type, such as type slip=date; columns"
+    )
+    with pytest.raises(UsageError, match=f"^{said} of dates here: day, month, two$"):
+        shop.topic_run().over("slip")
+    with pytest.raises(UsageError, match=r"^column 'theme' has no dates \('parcel' is not a date\); columns of dates"):
+        shop.topic_run().over("theme", "month")
 
 
 def test_rare_values_are_one_part_that_says_how_many_they_are(shop: Collection) -> None:

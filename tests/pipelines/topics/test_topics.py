@@ -240,7 +240,7 @@ def test_topics_over_time_and_by_class(shop: Collection) -> None:
     assert sorted(by.counts.max(axis=1).tolist()) == [30] * 4
     assert by.counts.sum() == 120
     with pytest.raises(
-        UsageError, match=r"'theme' holds no dates \('parcel' is not a date\); columns of dates here: day"
+        UsageError, match=r"'theme' has no dates \('parcel' is not a date\); columns of dates here: day"
     ):
         topics.over("theme")
     with pytest.raises(UsageError, match="there is no metadata column 'date': there are theme, day, stars"):
@@ -299,7 +299,7 @@ MISTAKES = {
     "merge of words": (("topic", "--merge", "a,b"), ("'a,b'",)),
     "drawing nothing": (("topic", "--to", "x.png"), ("--tree",)),
     "drawing a pdf": (("topic", "--tree", "--to", "x.pdf"), ("'x.pdf'", ".html, .png or .svg")),
-    "no dates": (("topic", "--over", "stars"), ("'stars' holds no dates", "day")),
+    "no dates": (("topic", "--over", "stars"), ("'stars' has no dates", "day")),
     "no class": (("topic", "--by", "nothing"), ("no metadata column 'nothing'", "theme, day, stars")),
 }
 

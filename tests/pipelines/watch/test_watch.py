@@ -255,3 +255,20 @@ def test_what_a_taxonomy_does_not_know_is_new(tmp_path: Path) -> None:
         "the taxonomy 'taxonomy' does not know 100 documents yet, so similar documents decide the group of each: "
         "to compare its groups as they are, run `sonde taxonomy update` first"
     )
+
+
+def test_a_text_column_of_dates_is_told_how_to_become_dates(tmp_path: Path) -> None:
+    """The messages said to index the texts with a date column, which they had."""
+    rows = [{**row, "day": f"{row['day']:%d/%m/%Y}", "theme": row["id"][:5]} for row in documents()]
+    shop = made(rows, tmp_path / "text.sonde")
+    way = (
+        r"its dates are not all in one clear form \('05/10/2026'\); index the file again with a type, such as type day"
+    )
+    cases: list[tuple[Any, str]] = [
+        ({}, f"^no column holds dates: 'day' is text: {way}=date:%d/%m/%Y, or give since the name of a run$"),
+        ({"date": "day"}, f"^the column 'day' is text: {way}=date:%d/%m/%Y$"),
+        ({"date": "theme"}, r"^the column 'theme' has no dates \('\w+-?\d?' is not a date\)$"),
+    ]
+    for given, message in cases:
+        with pytest.raises(UsageError, match=message):
+            shop.watch("2026-11-01", **given)
