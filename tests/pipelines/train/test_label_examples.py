@@ -93,7 +93,7 @@ def test_a_tuned_model_reads_the_documents_again(tmp_path: Path) -> None:
     [
         ("text,label\na,x\nb,x\n", "examples of one label only, 'x'"),
         ("text,label\na,x\nb,\n", "an example needs a label and a text or an id"),
-        ("page,n\na,1\n", r"columns label and text \(or id\), not page, n"),
+        ("page,n\na,1\n", r"must have the columns label, and text or id, not page, n"),
         ("id,label\n7,x\n8,y\n7,y\n", "e.csv: the example '7' has two labels, 'x' and 'y': keep the right one"),
         ("id,text,label\n7,a,x\n8,b,y\n7,a,y\n", "e.csv: the example '7' has two labels, 'x' and 'y'"),
     ],
