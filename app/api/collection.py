@@ -180,10 +180,8 @@ def estimate(
         raise SondeError(f"{address} is in an object store: to estimate, name a folder on this machine", code="sharded")
     encoder, known = None, None
     if is_sharded(Path(to)):
-        encoder, known = (
-            encoder_of_shards(Path(to), building, progress),
-            columns_of_shards(Path(to), Sharding.read(Path(to))),
-        )
+        encoder = encoder_of_shards(Path(to), building, progress)
+        known = columns_of_shards(Path(to), Sharding.read(Path(to)))
     return estimate_source(
         source, Path(to), read or ReadOptions(), building, encoder=encoder, known=known, notify=progress
     )

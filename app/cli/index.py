@@ -48,8 +48,8 @@ def index(
         typer.Option(
             "--type",
             metavar="COL=TYPE",
-            help="Type of a metadata column: text, integer, real, boolean, date, list, or date:FORMAT, such as "
-            "date:%d/%m/%Y. Values that do not fit are left out. Can be repeated.",
+            help="Type of a metadata column: text, integer, real, boolean, date or list; or real:, (for 1.234,50) or "
+            "date:FORMAT, such as date:%d/%m/%Y. Values that do not fit are left out. Can be repeated.",
         ),
     ] = None,
     language: Annotated[

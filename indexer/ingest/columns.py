@@ -44,8 +44,11 @@ class KnownColumns:
         return replace(options, id_hint=hint, type_hint=types, form_hint=forms, leave_out_hint=self.runs)
 
     def remember(self, catalog: Catalog) -> None:
-        """Write into a catalog what it does not know; its id column is that of the first run."""
-        if self.new and self.id is not None:
+        """Write into a catalog what it does not know; its id column is that of the first run.
+
+        Of two first runs that began together, the one that waited finds the other one's.
+        """
+        if self.new and self.id is not None and catalog.get(ID_COLUMN) is None:
             catalog.set(ID_COLUMN, self.id)
         for name, found in ((GIVEN, self.types), (FORMS, self.forms)):
             before = catalog.get(name, {})

@@ -49,7 +49,7 @@ def index_documents(
     *,
     settings: BuildSettings = BuildSettings(),
     sample: Sequence[Document] = (),
-    remember: Callable[[Catalog], None] | None = None,
+    remember: Callable[[Catalog], None] = lambda catalog: None,
     encoder: Encoder | None = None,
     fields: Mapping[str, str] | None = None,
     numbers: Mapping[str, int] | None = None,
@@ -68,7 +68,7 @@ def index_documents(
         folder: The collection, `NAME.sonde`.
         settings: Model, device, index and whether to delete what vanished.
         sample: A few of the documents, for detecting their language when the collection is made.
-        remember: Writes what the collection is to remember of the source; called once, under the lock.
+        remember: Writes what the collection is to remember of the source; called under the lock, once or twice.
         encoder: The bi-encoder to use in place of the one that the settings name.
         fields: Types of metadata fields by name that the collection gets even if no document has them.
         numbers: The numbers that new documents get, by key; the next free ones if None.
@@ -90,12 +90,11 @@ def index_documents(
                 if run is not None:
                     _refuse_another(folder, run.encoder)
                 encoder = _still(folder, settings, encoder, loaded, notify)
-                with closing(_open(folder, encoder, settings, sample, origin, notify)) as catalog:
+                with closing(_open(folder, encoder, settings, sample, remember, origin, notify)) as catalog:
                     sweep(folder, catalog)
                     if run is None:
                         declare_fields(catalog, fields or {})
-                        if remember:
-                            remember(catalog)
+                        remember(catalog)
                         if settings.late:
                             want(catalog, True)
                         run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
@@ -313,6 +312,7 @@ def _open(
     encoder: Encoder,
     settings: BuildSettings,
     sample: Sequence[Document],
+    remember: Callable[[Catalog], None],
     origin: str | None,
     notify: Notify,
 ) -> Catalog:
@@ -332,6 +332,7 @@ def _open(
         catalog.set("model", encoder.spec.to_dict())
         catalog.set("language", language)
         catalog.set("epoch", 1)
+        remember(catalog)  # with the model: the same command, repeated after a kill, takes it for a later run
         if origin:
             catalog.set(ORIGIN, origin)
     return catalog

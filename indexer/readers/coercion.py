@@ -116,12 +116,12 @@ def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
     """
     if kind == "text":
         return Coerced(kind, None, kind)
-    if kind not in TYPES:
-        return _written(kind)
     texts = [text for value in values if (text := cell_text(value).strip()).lower() not in NOTHING]
+    if kind not in TYPES:
+        return _written(kind, texts)
     forms = _FORMS[kind]
     form, parse = forms[_best(column, kind, forms, list(dict.fromkeys(texts))[:_TRIED])]
-    return Coerced(kind, parse, kind) if form == kind else _written(form)
+    return Coerced(kind, parse, kind) if form == kind else _written(form, texts)
 
 
 def known_form(form: str) -> ColumnType:
@@ -129,13 +129,17 @@ def known_form(form: str) -> ColumnType:
     return ColumnType(form.partition(":")[0], _parse_of(form), form)
 
 
-def _written(form: str) -> Coerced:
-    """Return a type whose values are written so, or plainly: ISO dates and decimal points, as in an export."""
+def _written(form: str, texts: Sequence[str]) -> Coerced:
+    """Return a type whose values are written so, or plainly: ISO dates and decimal points, as in an export.
+
+    1.125 can be either. In a sample without a comma, one number with a decimal point shows that the file is an export.
+    """
     kind, parse = form.partition(":")[0], _parse_of(form)
     plain = iso_date if kind == "date" else real
+    exported = not any("," in text for text in texts) and any(_read(parse, text) is None for text in texts)
+    first, other = (plain, parse) if kind == "date" or exported else (parse, plain)
 
     def either(text: str) -> Value:
-        first, other = (plain, parse) if kind == "date" else (parse, plain)
         found = _read(first, text)
         return other(text) if found is None else found
 

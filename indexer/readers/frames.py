@@ -20,18 +20,8 @@ from .values import natural
 
 _ROW, _DOCUMENT, _SKIPPED = range(3)
 _HEAD = (
-    "format",
-    "total",
-    "items_total",
-    "unit",
-    "once",
-    "textual",
-    "note",
-    "encoding",
-    "nothing",
-    "heading",
-    "begins",
-)
+    "format", "total", "items_total", "unit", "once", "textual", "note", "encoding", "nothing", "heading", "begins",
+)  # fmt: skip
 
 
 class Encoder:

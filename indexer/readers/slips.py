@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from ..document import Value
 from ..errors import UsageError
-from .cell_parsers import NOTHING
 from .coercion import coerced
 from .column_types import kind_of, looks_like_dates
 from .values import cell_text
@@ -50,6 +49,6 @@ def two_spellings(values: Sequence[Value]) -> tuple[str, str] | None:
     """Return two strings that are the same real number but for zeros at the end, such as 1.1 and 1.10; None if none."""
     seen: dict[str, str] = {}
     for text in dict.fromkeys(value.strip() for value in values if isinstance(value, str) and "." in value):
-        if text.lower() not in NOTHING and seen.setdefault(text.rstrip("0"), text) != text:
+        if seen.setdefault(text.rstrip("0"), text) != text:
             return seen[text.rstrip("0")], text
     return None

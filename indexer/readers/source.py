@@ -34,8 +34,8 @@ class ReadOptions:
         sheet: Name of the worksheet; the one with the most rows otherwise.
         max_chars: Longer texts are skipped.
         type: Types of columns that become metadata, by name; the others are found out. A type is text, integer, real,
-            boolean, date or list; or a date with its format, such as "date:%d/%m/%Y". Values that do not fit are left
-            out and counted.
+            boolean, date or list; or "real:," for 1.234,50, or a date with its format, such as "date:%d/%m/%Y". Values
+            that do not fit are left out and counted.
         type_hint: The same for columns that `type` does not name, where the source has them.
         form_hint: How numbers and dates in a column are written, "real:," or "date:%d/%m/%Y", if all of them are.
         id_hint: The id column where `id` is None and the source has this one; "" for a column of unique codes.

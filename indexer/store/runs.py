@@ -251,7 +251,7 @@ class RunColumns:
     def __init__(self, catalog: Catalog) -> None:
         """Read which runs are complete."""
         self._catalog = catalog
-        runs = [run for run in list_runs(catalog) if run.complete]
+        runs = [run for run in list_runs(catalog, count=False) if run.complete]
         self._assigned = [run for run in runs if run.kind.payload == "run_documents"]
         self._placed = list({run.kind: run for run in runs if run.kind.payload == "run_places"}.values())
         self.names = run_columns(self._assigned)

@@ -1,5 +1,6 @@
 """Types that the user gives to columns, in the collection: remembered, changed later, and kept to."""
 
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ from stored import opened
 
 from sonde import ReadOptions, UsageError
 from sonde.app.api import Collection, index
+from sonde.indexer.document import Document
+from sonde.indexer.ingest import index_documents
+from sonde.indexer.ingest.columns import KnownColumns
+from sonde.indexer.store.catalog import ID_COLUMN, Catalog
 
 DIRTY = "id,text,n,day,version\n" + "".join(
     f"{n},Text number {n} is here,{'unknown' if n == 3 else n},0{1 + n % 9}/04/2024,1.{n}0\n" for n in range(12)
@@ -183,3 +188,31 @@ def test_a_stored_word_for_nothing_becomes_a_missing_value(tmp_path: Path) -> No
     assert fields(tmp_path) == {"n": "integer"}
     with Collection.open(tmp_path / "t.sonde") as collection:
         assert [collection.get(id).metadata.get("n") for id in "123"] == [5, None, 7]
+
+
+def test_an_export_of_numbers_with_commas_is_read_as_it_is_written(tmp_path: Path) -> None:
+    """17.125 became seventeen thousand."""
+    run(tmp_path, 'id,text,amount\n1,A text,"1.234,5"\n2,Another,"17,125"\n', {"amount": "real:,"})
+    with Collection.open(tmp_path / "t.sonde") as collection:
+        collection.export(tmp_path / "e.csv")
+        run(tmp_path, (tmp_path / "e.csv").read_text())
+        assert [collection.get(id).metadata["amount"] for id in "12"] == [1234.5, 17.125]
+
+
+def test_what_is_remembered_is_written_with_the_model(tmp_path: Path) -> None:
+    """Killed between the two, a repeated first run had no column of ids."""
+    seen: list[bool] = []
+    encoder: Any = FakeEncoder()
+
+    def remember(catalog: Catalog) -> None:
+        seen.append(catalog.connection.in_transaction)
+
+    index_documents([Document("a text", key="1")], tmp_path / "c.sonde", encoder=encoder, remember=remember)
+    assert seen[0]
+
+
+def test_of_two_first_runs_the_one_that_waited_keeps_the_id_column_of_the_other(tmp_path: Path) -> None:
+    run(tmp_path)
+    with closing(Catalog.open(tmp_path / "t.sonde" / "catalog.db", write=True)) as catalog:
+        KnownColumns(new=True, id="number").remember(catalog)
+        assert catalog.get(ID_COLUMN) == "id"
