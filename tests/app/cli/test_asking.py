@@ -13,6 +13,7 @@ from sonde.app.api import Collection, index
 
 pytest.importorskip("pty")
 GONE, KEPT = 0, 1
+END = "the end of what is shown"
 
 
 Asked = Callable[..., tuple[int, str]]
@@ -30,8 +31,11 @@ def asked(sonde: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
                 patch.setattr(sys, "stdin", stdin)
                 patch.setattr(sys, "stderr", stderr)
                 code = sonde(*words).code
-                stderr.flush()
-            return code, os.read(person, 100_000).decode()
+                print(END, file=stderr, flush=True)
+            shown = ""
+            while END not in shown:  # a terminal hands over what was written to it in pieces
+                shown += os.read(person, 100_000).decode()
+            return code, shown
 
         yield run
     os.close(person)
