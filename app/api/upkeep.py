@@ -1,7 +1,7 @@
 """Maintain a collection: report, add, delete, compact, verify, repair, read and export."""
 
 import reprlib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -16,7 +16,8 @@ from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
 from ...indexer.store.fields import Field, type_of, wider_type
 from ...indexer.store.patience import asked
-from ...indexer.store.runs import RunColumns
+from ...indexer.store.runs import RunColumns, columns_of_runs
+from ...indexer.wording import listed
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Upkeep(Opened):
         Args:
             documents: `sonde.Document`s, mappings, or a table such as a DataFrame. A mapping or a row has an id, a text
                 and, optionally, a title. All other values become metadata, as in `index`; `metadata` may hold them too.
-                A metadata field of type text stores any value as text: 5 becomes "5".
+                A metadata field of type text stores any value as text: 5 becomes "5". Columns of the collection's runs,
+                which `to_pandas` returns, are left out, and a message names them.
             progress: Receives progress and messages.
 
         Raises:
@@ -88,8 +90,9 @@ class Upkeep(Opened):
             check_folder(self.path)
         with self.stored.view() as view:
             fields = view.catalog.fields()
+            runs = columns_of_runs(view.catalog, fields)
         given = given_documents(documents, lambda: fields)
-        given = [_typed(with_checked_fields(document), fields) for document in given]
+        given = _without_runs([_typed(with_checked_fields(document), fields) for document in given], runs, progress)
         settings = BuildSettings(batch=max(1, len(given)), wait=asked().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):
@@ -284,6 +287,18 @@ class Upkeep(Opened):
             ['id', 'title', 'text']
         """
         return exporting.to_pandas(self.stored, vectors=vectors)
+
+
+def _without_runs(documents: list[Document], columns: Sequence[str], notify: Notify) -> list[Document]:
+    """Return the documents without metadata named like columns of runs, which it would hide from then on."""
+    found = [name for name in columns if any(name in document.metadata for document in documents)]
+    if not found:
+        return documents
+    notify(f"note: columns of runs are left out of the metadata: {listed(found)}")
+    return [
+        replace(document, metadata={name: value for name, value in document.metadata.items() if name not in found})
+        for document in documents
+    ]
 
 
 def _typed(document: Document, fields: Mapping[str, Field]) -> Document:

@@ -97,7 +97,8 @@ def _print_counts(found: "Counts", json: bool) -> None:
         names = [{"name": name} for name in found.names] or [{}] * len(values)
         print_json({**about, **extremes, "values": [value | name for value, name in zip(values, names, strict=True)]})
         return
-    shown = [snippet(str(json_value(value)), WIDTH) for value, _ in found.values]
+    texts = [str(value).lower() if isinstance(value, bool) else str(json_value(value)) for value, _ in found.values]
+    shown = [snippet(text, WIDTH) for text in texts]
     width = max(map(len, shown), default=0)
     for value, (_, many), name in zip(shown, found.values, found.names or shown, strict=True):
         print(f"{value:<{width}}  {many:>8,}" + (f"  {snippet(name)}" if name != value else ""))

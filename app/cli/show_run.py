@@ -31,6 +31,9 @@ By = Annotated[
 Span = Annotated[
     str | None, typer.Option("--period", help="Topics, with --by a date: year, quarter, month, week or day.")
 ]
+Shares = Annotated[
+    bool, typer.Option("--shares", help="With --by: shares of each period's or class's documents, not counts.")
+]
 
 
 def show(
@@ -47,6 +50,7 @@ def show(
     text: Annotated[str | None, typer.Option("--text", help="Topics: show the topic of a text.")] = None,
     by: By = None,
     period: Span = None,
+    shares: Shares = False,
     tree: Annotated[bool, typer.Option("--tree", help="Topics: show which topics are similar.")] = False,
     curve: Annotated[
         bool, typer.Option("--curve", help="Clusters: show the measures from which -k auto chose k.")
@@ -78,8 +82,7 @@ def show(
     names = [name for name, value in asked.items() if value is not None]
     if len(names) > 1 and names != ["NUMBER", "--by"]:
         raise UsageError(f"ask for one thing at a time: {' or '.join(names)}")
-    if period is not None and by is None:
-        raise UsageError("--period needs --by: name the column with the dates")
+    _check_by(by, period, shares)
     with progress(quiet=json) as notify:
         opened = open_collection(collection, device=device)
         details = opened.run(run, kind)
@@ -87,13 +90,13 @@ def show(
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
         if found in TOPIC_KINDS:
             topics = opened.topic_run(_column(details.run), progress=notify)
-            _show_topics(topics, opened, number, k, search, text, by, period, tree, json)
+            _show_topics(topics, opened, number, k, search, text, by, period, shares, tree, json)
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)
     if by is not None:
         counts = opened.breakdown(run, by, kind)
-        print_breakdown(counts if number is None else counts.only(number), json)
+        print_breakdown(counts if number is None else counts.only(number), json, shares=shares)
     elif number is not None:
         _print_members(opened, run, number, k, str(found), json)
     elif search is not None:
@@ -104,6 +107,14 @@ def show(
         print_curve(*curve_points(opened, run), json)
     else:
         print_details(details, json)
+
+
+def _check_by(by: str | None, period: str | None, shares: bool) -> None:
+    from ...indexer.errors import UsageError
+
+    if by is None and (period is not None or shares):
+        needs, column = ("--period", "the column with the dates") if period is not None else ("--shares", "a column")
+        raise UsageError(f"{needs} needs --by: name {column}")
 
 
 def _column(run: "Run") -> str:
@@ -120,12 +131,12 @@ def _refuse(run: str, found: "RunKind", option: str | None, wanted: "RunKind") -
 
 def _show_topics(
     topics: "Topics", opened: "Collection", number: int | None, k: int, search: str | None, text: str | None,
-    by: str | None, period: str | None, tree: bool, json: bool,
+    by: str | None, period: str | None, shares: bool, tree: bool, json: bool,
 ) -> None:  # fmt: skip
     """Show a topic run, as `sonde topic` does."""
     if by is not None:
         counts = _topics_by(topics, opened, by, period)
-        show_breakdown(topics, counts if number is None else counts.only(number), None, json)
+        show_breakdown(topics, counts if number is None else counts.only(number), None, json, shares=shares)
     elif number is not None:
         print_topic(topics, number, k, json)
     elif search is not None:
@@ -159,6 +170,7 @@ def draw(
         str | None, typer.Option("--by", metavar="COLUMN", help="Draw the groups over time, or by class.")
     ] = None,
     period: Span = None,
+    shares: Shares = False,
     color: Annotated[
         str | None, typer.Option("--color", metavar="WHAT", help="Map: colour points, as in `sonde map`.")
     ] = None,
@@ -182,6 +194,7 @@ def draw(
     from ..api.functions import check_plot_target
 
     check_plot_target(to)
+    _check_by(by, period, shares)
     ask_to_replace(yes, to)
     with progress() as notify:
         opened = open_collection(collection)
@@ -190,7 +203,7 @@ def draw(
         _refuse(run, found, "--period" if period is not None else None, TOPIC)
         _refuse(run, found, "--color" if color is not None else None, MAP)
         if by is not None and found not in TOPIC_KINDS:
-            _draw_breakdown(opened, chosen, opened.breakdown(run, by, kind), to)
+            _draw_breakdown(opened, chosen, opened.breakdown(run, by, kind), to, shares=shares)
         elif found is MAP:
             shown = opened.map_run(run)
             shown.draw(to, color, points=points, notify=notify)
@@ -200,26 +213,26 @@ def draw(
             if by is None:
                 show_tree(topics, to, json=False)
             else:
-                show_breakdown(topics, _topics_by(topics, opened, by, period), to, json=False)
+                show_breakdown(topics, _topics_by(topics, opened, by, period), to, json=False, shares=shares)
         elif found is CLUSTER:
             draw_curve(opened, *curve_points(opened, run), to)
         else:
             raise UsageError(f"{run!r} is a {found} run: to draw it, give --by and a column")
 
 
-def print_breakdown(found: "RunBreakdown", json: bool) -> None:
-    """Print how many documents each group has in each part of a column."""
+def print_breakdown(found: "RunBreakdown", json: bool, *, shares: bool = False) -> None:
+    """Print how many documents each group has in each part of a column, or its share of them."""
     if json:
         for row in found.rows():
             print_json(row)
         return
-    print(f"{'documents':>9}  {snippet(found.column, 20):<20}  {'number':>6}  name")
+    print(f"{'share' if shares else 'documents':>9}  {snippet(found.column, 20):<20}  {'number':>6}  name")
     for row in found.rows():
-        part = row[found.period or "class"]
-        print(f"{row['documents']:>9,}  {part:<20}  {row['number']:>6}  {row['name']}")
+        part, amount = row[found.period or "class"], f"{row['share']:.1%}" if shares else f"{row['documents']:,}"
+        print(f"{amount:>9}  {part:<20}  {row['number']:>6}  {row['name']}")
 
 
-def breakdown_plot(title: str, found: "RunBreakdown") -> "LinesPlot | BarsPlot":
+def breakdown_plot(title: str, found: "RunBreakdown", *, shares: bool = False) -> "LinesPlot | BarsPlot":
     """Return lines over time or bars by class, one of each for a group, without outliers."""
     from ...pipelines.plots import BarsPlot, LinesPlot
 
@@ -228,14 +241,16 @@ def breakdown_plot(title: str, found: "RunBreakdown") -> "LinesPlot | BarsPlot":
             if item.number >= 0 and (found.period or item.data.get("parent") is None)]  # fmt: skip
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
     names = [f"{found.items[place].number} · {found.items[place].name}" for place in rows]
+    values = found.shares if shares else found.counts
+    unit = f"share of the {found.period or 'class'}'s documents" if shares else "documents"
     plot = LinesPlot if found.period else BarsPlot
-    return plot(title, found.parts, names, found.counts[rows], [found.parts] * len(rows))
+    return plot(title, found.parts, names, values[rows], [found.parts] * len(rows), unit)
 
 
-def _draw_breakdown(opened: "Collection", run: "Run", found: "RunBreakdown", to: Path) -> None:
+def _draw_breakdown(opened: "Collection", run: "Run", found: "RunBreakdown", to: Path, *, shares: bool = False) -> None:
     from ..api.functions import write_plot
 
-    plot = breakdown_plot(f"{opened.path.name}: {run.kind.items} of {run.name} by {found.column}", found)
+    plot = breakdown_plot(f"{opened.path.name}: {run.kind.items} of {run.name} by {found.column}", found, shares=shares)
     write_plot(plot, to)
     parts = counted(len(found.parts), found.period or "class", None if found.period else "classes")
     say(f"{to}: {counted(len(plot.names), run.kind.item, run.kind.items)} in {parts}")

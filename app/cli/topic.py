@@ -1,5 +1,6 @@
 """What a topic run holds, as `sonde runs show` and `sonde runs draw` print and draw it; and the old `sonde topic`."""
 
+from math import ceil
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, cast
@@ -240,41 +241,47 @@ def show_tree(found: "Topics", to: Path | None, json: bool) -> None:
             print(f"{'':7}{node.level - 1} left: {snippet(node.name, 70)}  ({', '.join(map(str, node.topics))})")
 
 
-def show_breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool) -> None:
-    """Print topics over time or by class, or draw them."""
+def show_breakdown(found: "Topics", what: "Breakdown", to: Path | None, json: bool, *, shares: bool = False) -> None:
+    """Print topics over time or by class, or draw them: their counts, or their shares of each period or class."""
     if what.without:
         say(f"{counted(what.without, 'document')} without a value in {what.column!r}")
     if to is not None:
         kind = "over time" if what.kind == "period" else "by class"
-        what.draw(to, f"{found.collection.path.name}: topics {kind}, by {what.column}")
+        what.draw(to, f"{found.collection.path.name}: topics {kind}, by {what.column}", shares=shares)
         parts = counted(len(what.parts), what.kind, "classes" if what.kind == "class" else None)
         say(f"{to}: {counted(len(found), 'topic')} in {parts}")
     elif json:
         for row in what.rows():
             print_json(row)
     elif what.kind == "period":
-        _print_periods(what)
+        _print_periods(what, shares)
     else:
-        _print_classes(what)
+        _print_classes(what, shares)
 
 
-def _print_periods(what: "Breakdown") -> None:
+def _amount(value: float, shares: bool) -> str:
+    return f"{value:.1%}" if shares else f"{int(value):,}"
+
+
+def _print_periods(what: "Breakdown", shares: bool) -> None:
     span = f"{what.parts[0]} to {what.parts[-1]}, {counted(len(what.parts), 'period')}"
-    print(f"{span}; ▁ to █ is the share of a topic's own peak")
+    told = "share of a period, beside the topic's largest" if shares else "share of a topic's own peak"
+    print(f"{span}; ▁ to █ is the {told}")
     for place, topic in enumerate(what.topics):
-        counts = what.counts[place]
-        peak = int(counts.argmax())
-        marks = "".join(SHADES[-(-int(count) * 8 // max(int(counts.max()), 1))] for count in counts)
+        values = (what.shares if shares else what.counts)[place].tolist()
+        most = max(values)
+        peak = values.index(most)
+        marks = "".join(SHADES[ceil(8 * value / (most or 1))] for value in values)
         print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
         words = ", ".join(term for term, _ in what.terms.get((place, peak), []))
-        print(f"     {marks}  most in {what.parts[peak]}: {int(counts[peak]):,} ({words})")
+        print(f"     {marks}  most in {what.parts[peak]}: {_amount(most, shares)} ({words})")
 
 
-def _print_classes(what: "Breakdown") -> None:
+def _print_classes(what: "Breakdown", shares: bool) -> None:
     for place, topic in enumerate(what.topics):
-        counts = what.counts[place]
-        order = sorted(range(len(what.parts)), key=lambda part: (-counts[part], part))[:5]
+        values = (what.shares if shares else what.counts)[place].tolist()
+        order = sorted(range(len(what.parts)), key=lambda part: (-values[part], part))[:5]
         order = sorted(order) if what.timed else order
-        shown = ", ".join(f"{what.parts[part]} {int(counts[part]):,}" for part in order if counts[part])
+        shown = ", ".join(f"{what.parts[part]} {_amount(values[part], shares)}" for part in order if values[part])
         print(f"{topic.number:>4} {topic.size:>9,}  {snippet(topic.name, 60)}")
         print(f"{'':16}{snippet(shown, 110)}")

@@ -301,11 +301,17 @@ class RunBreakdown:
     counts: np.ndarray
     totals: np.ndarray
 
+    @property
+    def shares(self) -> np.ndarray:
+        """Float64 [items, parts]: the part of a period's or class's documents that an item has, 0 to 1."""
+        return self.counts / np.maximum(self.totals, 1)
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each item and part that has documents, as JSON values."""
+        shares = self.shares.round(6)
         return [
             {"number": item.number, "name": item.name, self.period or "class": self.parts[part],
-             "documents": int(self.counts[place, part])}
+             "documents": int(self.counts[place, part]), "share": float(shares[place, part])}
             for place, item in enumerate(self.items) for part in np.flatnonzero(self.counts[place]).tolist()
         ]  # fmt: skip
 

@@ -42,7 +42,7 @@ def shown_metadata(metadata: Mapping[str, Value], names: Iterable[str]) -> list[
 
 def _short(value: Value) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return "true" if value else "false"  # as filters spell them
     if isinstance(value, float):
         return f"{value:,.6g}"
     if isinstance(value, int):

@@ -62,16 +62,22 @@ class Breakdown:
     without: int
 
     @property
+    def shares(self) -> np.ndarray:
+        """Float64 [topics, parts]: the part of a period's or class's documents that a topic has, 0 to 1."""
+        return self.counts / np.maximum(self.totals, 1)
+
+    @property
     def timed(self) -> bool:
         """Whether the parts are in order of time: periods, or classes that name months or days."""
         return self.kind == "period" or name_times(self.parts)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each topic and part that has documents, as JSON values."""
+        shares = self.shares.round(6)
         return [
             {"topic": topic.number, "name": topic.name, self.kind: self.parts[part],
              "documents": int(self.counts[place, part]),
-             "share": round(float(self.counts[place, part] / max(self.totals[part], 1)), 6),
+             "share": float(shares[place, part]),
              "terms": [term for term, _ in self.terms.get((place, part), [])]}
             for place, topic in enumerate(self.topics)
             for part in range(len(self.parts)) if self.counts[place, part]
@@ -87,8 +93,13 @@ class Breakdown:
         terms = {(0, part): words for (topic, part), words in self.terms.items() if topic == place}
         return replace(self, topics=(self.topics[place],), counts=self.counts[[place]], terms=terms, without=0)
 
-    def draw(self, path: Path, title: str) -> None:
+    def draw(self, path: Path, title: str, *, shares: bool = False) -> None:
         """Draw lines over periods, or a bar for each class, to an .html, .png or .svg file.
+
+        Args:
+            path: The file.
+            title: Above the plot.
+            shares: Draw the topics' shares of each period's or class's documents, not their counts.
 
         Raises:
             UsageError: The suffix is neither.
@@ -104,7 +115,8 @@ class Breakdown:
             for place in order
         ]
         plot = LinesPlot if self.kind == "period" else BarsPlot
-        write_plot(plot(title, self.parts, names, self.counts[order], hovers), path)
+        values, unit = (self.shares, f"share of the {self.kind}'s documents") if shares else (self.counts, "documents")
+        write_plot(plot(title, self.parts, names, values[order], hovers, unit), path)
 
 
 def over_column(topics: "Topics", column: str, period: Period | None) -> Breakdown:

@@ -175,7 +175,7 @@ def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
     )
     rows = [place for place, item in enumerate(found.items) if item.number >= 0]
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
-    values: np.ndarray = found.counts / np.maximum(found.totals, 1) if share else found.counts
+    values: np.ndarray = found.shares if share else found.counts
     if found.period:
         _lines(found, rows, values, share)
     else:

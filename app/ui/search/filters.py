@@ -18,7 +18,7 @@ from ..page import escape_markdown
 SHOWN = 12
 """Fields that have a widget from the start; more are added on demand."""
 EXACT = 2**53
-TRUTH = {True: "yes", False: "no"}
+TRUTH = {True: "true", False: "false"}
 
 
 @st.cache_data(show_spinner=False, max_entries=32)

@@ -10,9 +10,16 @@ from fake_encoder import FakeEncoder
 import sonde as package
 
 ROWS = [
-    {"id": "1", "title": "Phone", "text": "The battery died.\nAfter a week.", "stars": 1, "day": "2024-05-06"},
-    {"id": "2", "title": "", "text": "Great light", "stars": 5, "day": "2025-01-02"},
-    {"id": "3", "title": "", "text": "The screen broke", "stars": 1, "day": None},
+    {
+        "id": "1",
+        "title": "Phone",
+        "text": "The battery died.\nAfter a week.",
+        "stars": 1,
+        "day": "2024-05-06",
+        "sold": True,
+    },
+    {"id": "2", "title": "", "text": "Great light", "stars": 5, "day": "2025-01-02", "sold": True},
+    {"id": "3", "title": "", "text": "The screen broke", "stars": 1, "day": None, "sold": False},
 ]
 
 
@@ -31,20 +38,20 @@ def shop(tmp_path: Path) -> Path:
 def test_documents_are_printed_whole(sonde: Command, shop: Path) -> None:
     ran = sonde("get", shop, "1", "2")
     assert ran.out == (
-        "1 · Phone\nstars: 1\nday: 2024-05-06\n\nThe battery died.\nAfter a week.\n"
-        "\n2\nstars: 5\nday: 2025-01-02\n\nGreat light\n"
+        "1 · Phone\nstars: 1\nday: 2024-05-06\nsold: true\n\nThe battery died.\nAfter a week.\n"
+        "\n2\nstars: 5\nday: 2025-01-02\nsold: true\n\nGreat light\n"
     )
     [found] = [json.loads(line) for line in sonde("get", shop, "1", "--json").out.splitlines()]
     assert found == {
         "id": "1", "title": "Phone", "text": ROWS[0]["text"], "language": None,
-        "metadata": {"stars": 1, "day": "2024-05-06"},
+        "metadata": {"stars": 1, "day": "2024-05-06", "sold": True},
     }  # fmt: skip
 
 
 def test_an_unknown_id_is_one_line(sonde: Command, shop: Path) -> None:
     ran = sonde("get", shop, "nobody", "2")
     assert (ran.code, ran.err) == (1, "sonde: there is no document with the id 'nobody'\n")
-    assert ran.out == "2\nstars: 5\nday: 2025-01-02\n\nGreat light\n", "those that exist are printed"
+    assert ran.out == "2\nstars: 5\nday: 2025-01-02\nsold: true\n\nGreat light\n", "those that exist are printed"
 
 
 def test_documents_are_counted(sonde: Command, shop: Path) -> None:
@@ -60,6 +67,9 @@ def test_documents_are_counted_by_a_column(sonde: Command, shop: Path) -> None:
     assert sonde("count", shop, "--by", "day", "--period", "year").out == (
         "2024         1\n2025         1\n3 documents, 1 without a value\n"
     )
+    assert sonde("count", shop, "--by", "sold").out == (
+        "true          2\nfalse         1\n3 documents, 0 without a value\n"
+    ), "as filters and `sonde get` spell it"
     assert json.loads(sonde("count", shop, "--by", "stars", "--where", "stars < 3", "--json").out) == {
         "column": "stars", "documents": 2, "missing": 0, "distinct": 1, "low": 1, "high": 1, "mean": 1.0,
         "values": [{"value": 1, "documents": 2}],

@@ -155,6 +155,25 @@ def test_a_bar_counts_a_document_of_a_taxonomy_once(made: Collection) -> None:
     assert plot.values.sum(axis=0).tolist() == counts.totals.tolist()
 
 
+def test_shares_of_a_column(made: Collection, sonde: Command, tmp_path: Path) -> None:
+    """Later months with more documents would otherwise show every group as growing."""
+    counts = made.breakdown("kmeans", "day")
+    assert breakdown_plot("", counts, shares=True).values.sum(axis=0) == pytest.approx(1.0)
+    for run, parts in (("kmeans", {"day": counts.totals.tolist()}), ("topics", {})):
+        line = ("runs", "show", made.path, run, "--by", "day", "--shares")
+        rows = [json.loads(row) for row in sonde(*line, "--json").out.splitlines()]
+        shown = sonde(*line).out
+        assert rows and f"{rows[0]['share']:.1%}" in shown and f"{max(row['share'] for row in rows):.1%}" in shown
+        if parts:
+            totals = dict(zip(counts.parts, parts["day"], strict=True))
+            assert [row["share"] for row in rows] == [
+                pytest.approx(row["documents"] / totals[row[counts.period]], abs=1e-6) for row in rows
+            ]
+        target = tmp_path / f"{run}.html"
+        assert sonde("runs", "draw", made.path, run, "--by", "day", "--shares", "--to", target).code == 0
+        assert "share of the" in target.read_text("utf-8")
+
+
 def test_one_group_by_a_column(made: Collection, sonde: Command) -> None:
     for run, key in (("kmeans", "number"), ("topics", "topic")):
         lines = sonde("runs", "show", made.path, run, "--by", "theme", "--json").out.splitlines()
@@ -209,6 +228,8 @@ MISTAKES = {
     "show C labels --search x": "'labels' is a label run: --search is for cluster runs",
     "show C kmeans 99": "the cluster run 'kmeans' has no cluster 99",
     "show C kmeans --period month": "--period needs --by: name the column with the dates",
+    "show C kmeans --shares": "--shares needs --by: name a column",
+    "draw C topics --period month --to x.html": "--period needs --by: name the column with the dates",
     "draw C labels --to x.html": "'labels' is a label run: to draw it, give --by and a column",
     "draw C map --by theme --to x.html": "'map' is a map run: no document belongs to its regions",
     "draw C kmeans --by day --period month --to x.html": "'kmeans' is a cluster run: --period is for topic runs",

@@ -51,6 +51,21 @@ def test_an_export_is_read_back(folder: Path, form: str) -> None:
         assert len(collection) == 20
 
 
+def test_a_data_frame_is_put_back(folder: Path) -> None:
+    said: list[str] = []
+    with Collection.open(folder, encoder=FakeEncoder()) as collection:  # type: ignore[arg-type]
+        frame = collection.to_pandas()
+        assert {"cluster:two", "tag:kept"} <= set(frame.columns)
+        frame["stars"] += 1
+        report = collection.put(frame, progress=lambda each: said.append(str(each)))
+        assert (report.added, report.replaced, report.embedded) == (0, 20, 0)
+        assert list(collection.info().fields) == ["stars"]
+        assert collection.count_by("tag:kept").values == ((False, 18), (True, 2))
+        assert collection.matching('"cluster:two" >= 0')[0] == 20
+    names = "cluster:two, cluster:two name, tag:kept"
+    assert [each for each in said if "runs" in each] == [f"note: columns of runs are left out of the metadata: {names}"]
+
+
 def test_a_column_without_such_a_run_stays_metadata(folder: Path) -> None:
     rows = [row | {"topic:gone": 1, "cluster:two": 5} for row in ROWS]
     assert len(run(folder, rows)) == 1
