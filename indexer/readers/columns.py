@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import arg
-from ..wording import on_one_line
+from ..wording import counted, listed, on_one_line
 from .column_types import NAMED
 
 TEXT = (
@@ -171,20 +171,38 @@ class Columns:
     parts: Mapping[str, "Columns"] = field(default_factory=dict)
 
     def describe(self) -> str:
-        """One line that says every choice aloud."""
+        """One line that says every choice aloud; for several sources, one for each that differs from the first."""
         if self.parts:
-            return " | ".join(f"{name}: {columns.describe()}" for name, columns in self.parts.items())
-        said = [self._role("text", " + ".join(self.text)), self._role("title", self.title), self._role("id", self.id)]
-        if self.language:
-            said.append(self._role("language", self.language))
-        said.append(f"metadata: {self._metadata()}")
-        said += self._kept_as_text()
+            return "".join(f"\n  {line}" for line in self._lines())
+        said = [*self._roles(), f"metadata: {self._metadata()}", *self._kept_as_text()]
         for name, (one, other) in list(self.spellings.items())[:_SHOWN]:
             same = f"{on_one_line(one)} and {on_one_line(other)} are one number in {on_one_line(name)}"
             said.append(f"{same}; to keep them apart, set {arg('type')} to text")
         if self.note:
             said.append(f"read as: {self.note}")
         return " · ".join(said)
+
+    def _lines(self) -> list[str]:
+        [(name, first), *others] = self.parts.items()
+        found = [(other, columns._beside(first)) for other, columns in others]
+        differing = [f"{other}: {' · '.join(said)}" for other, said in found if said]
+        more, same = len(differing) - _SHOWN, len(others) - len(differing)
+        rest = [f"and {counted(more, 'source')} with other columns"] if more > 0 else []
+        rest += [f"and {counted(same, 'source')} with the columns of the first"] if same else []
+        return [f"{name}: {first.describe()}", *differing[:_SHOWN], *rest]
+
+    def _beside(self, first: "Columns") -> list[str]:
+        """Return what to say of a source whose columns are not those of the first one, nothing if they are."""
+        said = [role for role in self._roles() if role not in first._roles()]
+        other = {name: kind for name, kind in self.metadata.items() if first.metadata.get(name) != kind}
+        missing = [name for name in first.metadata if name not in self.metadata]
+        said += [f"other metadata: {replace(self, metadata=other)._metadata()}"] if other else []
+        said += [f"without {listed(missing)}"] if missing else []
+        return [*said, *(each for each in self._kept_as_text() if each not in first._kept_as_text())]
+
+    def _roles(self) -> list[str]:
+        roles = [("text", " + ".join(self.text)), ("title", self.title), ("id", self.id)]
+        return [self._role(*each) for each in [*roles, *([("language", self.language)] if self.language else [])]]
 
     def _kept_as_text(self) -> list[str]:
         kept = [

@@ -277,13 +277,37 @@ def test_parquet_dates_beyond_python_and_broken_strings(tmp_path):
     assert second == Skipped("row 2", "broken UTF-8: byte 0xff at character 5 of the text")
 
 
+def test_of_several_sources_only_what_differs_is_said(tmp_path):
+    """One line held all columns of all files."""
+    heads = "id,body,price,agent id,body,price,by id,body,price,agent id,text,price,agent id,body,price,agent".split()
+    paths = [
+        written(tmp_path, f"{place}.csv", f"{head}\n{place},A text of some length,{price},ann\n".replace(",", mark))
+        for place, (head, price, mark) in enumerate(zip(heads, ["1.5", "x", "2.5", "3.5", "4.5"], ",,,,;", strict=True))
+    ]
+    said = read_source(paths).columns.describe().replace(f"{tmp_path}/", "").splitlines()
+    roles = "text: body (by name) · title: none · id: id (by name)"
+    assert said == [
+        "",
+        f"  0.csv: {roles} · metadata: price (real), agent (text) · read as: delimiter ',', utf-8",
+        "  1.csv: other metadata: price (text), by (text) · without agent",
+        "  3.csv: text: text (by name)",
+        "  and 2 sources with the columns of the first",
+    ]
+    many = [written(tmp_path, f"m{place}.csv", f"id,body,x{place}\nm{place},A text,1\n") for place in range(16)]
+    said = read_source(many).columns.describe().splitlines()
+    assert said[-2:] == [
+        f"  {many[12]}: other metadata: x12 (integer) · without x0",
+        "  and 3 sources with other columns",
+    ]
+
+
 def test_several_sources_are_read_one_after_the_other(tmp_path):
     paths = [written(tmp_path, "a.csv", "text,n\none,1\n"), written(tmp_path, "b.jsonl", '{"body": "two", "n": 2.5}\n')]
     reading = read_source(paths)
     assert [(d.text, d.metadata["n"]) for d in documents(reading)] == [("one", 1), ("two", 2.5)]
     assert reading.columns.metadata == {"n": "real"}
-    assert "a.csv: text: text (by name)" in reading.columns.describe()
-    assert "b.jsonl: text: body (by name)" in reading.columns.describe()
+    assert reading.columns.describe().startswith(f"\n  {paths[0]}: text: text (by name)")
+    assert reading.columns.describe().endswith(f"\n  {paths[1]}: text: body (by name) · other metadata: n (real)")
     assert reading.progress().fraction == 1.0
     assert reading.name == f"{paths[0]} and 1 more"
 
