@@ -17,6 +17,8 @@ MOST_CHARS = 32_767
 """UTF-16 units that a cell can hold in Excel."""
 FIRST_DAY = date(1900, 3, 1)
 """Excel counts days that do not exist before this one; earlier dates are written as text."""
+WIDTH, WIDTHS = 18, {"text": 80, "title": 40}
+"""Widths of columns in characters."""
 
 
 class Workbook:
@@ -43,9 +45,9 @@ class Workbook:
         self._time = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         self._names, self._rows, self.cut = names, 0, 0
         self._sheet.freeze_panes(1, 0)
-        self._sheet.set_column(0, max(0, len(names) - 1), 18)
         bold = self._book.add_format({"bold": True})
         for column, name in enumerate(names):
+            self._sheet.set_column(column, column, WIDTHS.get(name, WIDTH))
             self._sheet.write_string(0, column, self._text(name), bold)
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:

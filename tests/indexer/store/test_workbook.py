@@ -49,6 +49,7 @@ def test_values_keep_their_types_and_no_text_becomes_a_formula_a_link_or_a_numbe
     assert not any(cell.hyperlink for cell in first)
     assert (row["day"].number_format, row["at"].number_format) == ("yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss")
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", f"A1:{first[-1].coordinate[:-1]}3")
+    assert [sheet.column_dimensions[column].width > 30 for column in "ABCD"] == [False, True, True, False]
     assert second[2].value == "x" * (MOST_CHARS - 1) + "…"
     assert notes[-1] == (
         "note: 1 cell had more than the 32,767 characters that Excel can hold, and ends in …; .csv, .jsonl and "
