@@ -1,15 +1,17 @@
 """Mutated requests and filters: nothing but documented refusals may come back, and soon.
 
-    python benchmarks/fuzz_http.py [--number 10000] [--seed 1] [--what requests filters]
+    python benchmarks/fuzz_http.py [--number 10000] [--seed 1] [--what requests methods filters]
 
 `sonde serve` runs over a small collection as a process of its own. Requests are made from the bodies that the OpenAPI
-document describes and then changed at random: values, fields, bytes, headers, paths, query strings, sizes. Filters go
-straight to the compiler. A find is a 500, a wait above 5 s, a connection that closes without an answer, a traceback in
-the log; for a filter, an error that is not a SondeError of one line, or a second of work.
+document describes and then changed at random: values, fields, bytes, headers, paths, query strings, sizes. Calls of
+methods by name have arguments of these methods, some of which fit. Filters go straight to the compiler. A find is a
+500, a wait above 5 s, a connection that closes without an answer, a traceback in the log; for a filter, an error that
+is not a SondeError of one line, or a second of work.
 """
 
 import argparse
 import collections
+import inspect
 import json
 import random
 import socket
@@ -50,14 +52,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--number", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--what", nargs="*", choices=("requests", "filters"), default=["requests", "filters"])
+    kinds = ("requests", "methods", "filters")
+    parser.add_argument("--what", nargs="*", choices=kinds, default=list(kinds))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}")
     finds = 0
     if "filters" in arguments.what:
         finds += report("filters", arguments.number, list(filter_finds(arguments.number, arguments.seed)))
-    if "requests" in arguments.what:
-        finds += report("requests", arguments.number, requests(arguments.number, arguments.seed))
+    for what in ("requests", "methods"):
+        if what in arguments.what:
+            finds += report(what, arguments.number, requests(what, arguments.number, arguments.seed))
     sys.exit(bool(finds))
 
 
@@ -111,19 +115,21 @@ def some_filter(chance: random.Random) -> str:
     return chance.choice([" AND ", " OR ", ", "]).join([text] * chance.randint(1, 400)) if way < 0.6 else text
 
 
-def requests(number: int, seed: int) -> list[str]:
-    """Send requests to a service and return the finds."""
+def requests(what: str, number: int, seed: int) -> list[str]:
+    """Send requests, or only calls of methods by name, to a service and return the finds."""
     import sonde
 
     folder = Path(tempfile.mkdtemp())
-    sonde.index(ROWS, folder / "letters.sonde", id="id", settings=sonde.BuildSettings(model="static")).close()
+    opened = sonde.index(ROWS, folder / "letters.sonde", id="id", settings=sonde.BuildSettings(model="static"))
+    with opened:
+        make_runs(opened)
     run = "from sonde.app.cli.main import main; main()"
     command = [sys.executable, "-c", run, "serve", str(folder / "letters.sonde"), "--port", str(PORT)]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, stderr=log)
         try:
             described = wait()
-            finds = sent(number, random.Random(seed), described)
+            finds = sent(what, number, random.Random(seed), described)
         finally:
             process.terminate()
             process.wait()
@@ -161,14 +167,21 @@ def complete(received: bytes) -> bool:
     return bool(found) and (len(body) >= int(lengths[0]) if lengths else body.endswith(b"0\r\n\r\n"))
 
 
-def sent(number: int, chance: random.Random, described: dict[str, Any]) -> list[str]:
+def sent(what: str, number: int, chance: random.Random, described: dict[str, Any]) -> list[str]:
     """Send requests and return what went wrong."""
+    methods = known_methods() if what == "methods" else []
     routes = [
         (method.upper(), path, about) for path, ways in described["paths"].items() for method, about in ways.items()
     ]
     finds, statuses = list[str](), collections.Counter[str]()
     for _ in range(number):
-        request = some_request(chance, chance.choice(routes), described["components"]["schemas"])
+        if methods:
+            path, body = some_call(chance, methods)
+            content = json.dumps(body).encode()
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            request = f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+        else:
+            request = some_request(chance, chance.choice(routes), described["components"]["schemas"])
         began = time.perf_counter()
         try:
             status = answer(request)[9:12].decode("ascii", "replace")
@@ -180,6 +193,69 @@ def sent(number: int, chance: random.Random, described: dict[str, Any]) -> list[
             finds.append(f"{status or 'closed'} after {took:.1f} s: {request[:300]!r}")
     print("statuses:", dict(statuses.most_common()))
     return finds
+
+
+Method = tuple[str, str, tuple[str, ...]]
+"""The path of a method, the run that it opens first, and the names of its arguments."""
+FITTING: dict[str, list[Any]] = {
+    "run": ["kmeans", "topics", "map", "mine", "tree"], "name": ["kmeans", "topics", "tree", "new"],
+    "kind": ["cluster", "topic", "tag", "taxonomy", "map"], "id": ["1", "2", "x"], "ids": [["1", "2"], "3", ["x"]],
+    "where": ["stars > 2", "tags = 'a'"], "column": ["stars", "tags"], "by": ["stars", "tags"],
+    "query": ["apples", "letter 7"], "queries": [["apples", "letters"]], "text": ["letter 3"],
+    "texts": [["letter 3", "apples"], "a"], "labels": [["a", "b"], {"a": "about a", "b": ""}],
+    "item": [0, 1, 2], "number": [0, 1, 2], "numbers": [[0, 1], [1, 2]], "k": [1, 5], "count": [1, 3], "offset": [0, 2],
+    "documents": [[{"id": "new", "text": "a new letter"}], [{"id": "1", "text": "again", "stars": 9}]],
+    "action": ["add", "rename", "move", "merge", "split", "delete"], "truth": ["stars", {"1": "a"}], "like": [["1"]],
+    "to": ["new", "other"], "period": ["month", "year"], "to_parent": ["0"], "group": ["0", "1"],
+}  # fmt: skip
+"""Values that arguments of these names can have."""
+SLOW = ("cluster", "topics", "map", "label", "check", "watch", "refit_taxonomy", "verify", "repair", "compact", "late")
+"""Methods that are called more seldom."""
+
+
+def make_runs(collection: Any) -> None:
+    """Store a run of each kind that methods can be called on."""
+    collection.cluster(k=3, refits=0)
+    collection.topics()
+    collection.map()
+    collection.tag("mine", ids=["1", "2"])
+    collection.make_taxonomy("kmeans", "tree")
+
+
+def known_methods() -> list[Method]:
+    """Return the methods that a service calls by name."""
+    from sonde.app.api import Collection
+    from sonde.app.http.remote import OF_RUNS, READING, WRITING
+    from sonde.pipelines.map import Map
+    from sonde.pipelines.topics import Topics
+
+    whole = {"read": (*READING, "rows"), "write": (*WRITING, "put", "topics", "map")}
+    found = [(f"/{way}/{name}", "", _arguments(Collection, name)) for way, names in whole.items() for name in names]
+    for opened, cls in (("topic_run", Topics), ("map_run", Map)):
+        for way, names in zip(("read", "write"), OF_RUNS[opened], strict=True):
+            found += [(f"/{way}/{opened}/{name}", opened, _arguments(cls, name)) for name in names]
+    return found
+
+
+def _arguments(cls: type, name: str) -> tuple[str, ...]:
+    method = getattr(cls, name, None)
+    return tuple(inspect.signature(method).parameters)[1:] if callable(method) else ()
+
+
+def some_call(chance: random.Random, methods: list[Method]) -> tuple[str, dict[str, Any]]:
+    """Return the path and the body of a call of a method, with some arguments that fit and some that do not."""
+    path, opened, names = chance.choice(methods)
+    while path.rpartition("/")[2] in SLOW and chance.random() < 0.7:
+        path, opened, names = chance.choice(methods)
+    any_of = [value for values in FITTING.values() for value in values]
+    options = {}
+    for name in names:
+        if chance.random() < 0.6:
+            way = chance.random()
+            values = FITTING.get(name, any_of) if way < 0.5 else any_of if way < 0.8 else VALUES
+            options[name] = chance.choice(values)
+    run = {"run": chance.choice(["topics", "map", "kmeans", None])} if opened else {}
+    return path, {"options": options, **run}
 
 
 def some_request(chance: random.Random, route: tuple[str, str, Any], schemas: dict[str, Any]) -> bytes:

@@ -1,19 +1,16 @@
 """Arguments and options of the Python API: settings from options, and values checked against their annotations."""
 
 import inspect
-import os
-import reprlib
-import types
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import cache, wraps
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-from ...indexer.errors import SondeError, UsageError, arg, out_of_range
+from ...indexer.argument_types import conformed, evaluated
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.sharded import lasting_file, open_stored
 from ...indexer.store.collection import StoredCollection
 
@@ -21,8 +18,6 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 PROGRESS = ("settings", "progress")
 """Arguments that methods have besides their options."""
-COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
-"""Arguments that are counts, and so must not be negative."""
 UNEXPECTED = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
@@ -31,11 +26,6 @@ OUT_OF_MEMORY = "OutOfMemoryError"
 """PyTorch's name for an out-of-memory error of a GPU; PyTorch is not imported for it."""
 CHECKED = 20_000
 """Passages up to which a collection is checked after an unexpected error: that takes about two seconds."""
-_WANTED = {
-    bool: "True or False", int: "a whole number", float: "a number", str: "a string", os.PathLike: "a path",
-    Iterable: "a list", type(None): "None",
-}  # fmt: skip
-"""How error messages name each kind of value."""
 
 
 def settings_from(
@@ -101,7 +91,7 @@ def checked(method: F) -> F:
             raise _not_bound(method.__name__, str(error)) from None
         for name, value in bound.arguments.items():
             if name not in PROGRESS and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[name] = conformed(name, value, _evaluated(method, name))
+                bound.arguments[name] = conformed(name, value, evaluated(method, name))
         with _explained(bound.arguments):
             found = method(*bound.args, **bound.kwargs)
         return _iterated(found, bound.arguments) if inspect.isgenerator(found) else found
@@ -176,90 +166,6 @@ def _rows(stored: StoredCollection) -> int:
     return sum(segment.count for segment in stored.open_catalog().segments())
 
 
-def conformed(name: str, value: Any, annotation: Any) -> Any:
-    """Check a value against an annotation of plain types, and return it with NumPy values converted to Python.
-
-    For any other annotation, the value is returned unchanged.
-
-    Raises:
-        UsageError: The value has the wrong type, or a count is negative.
-    """
-    kinds = _kinds(annotation)
-    if kinds is None:
-        return value
-    value = _of_python(value, kinds)
-    if _normalised(kinds):
-        return value
-    fitting = [kind for kind in kinds if _fits(value, kind)]
-    if not fitting:
-        wanted = [_WANTED.get(kind) or f"a {kind.__name__}" for kind in kinds if kind is not type(None)]
-        said = f"{arg(name)} is {reprlib.repr(value)}: give {' or '.join(wanted)}"
-        raise UsageError(said, code="wrong-type", field=name, value=value)
-    if name in COUNTS and isinstance(value, int) and value < 0:
-        raise out_of_range(name, value, "give a whole number, 0 or more")
-    if fitting == [Iterable] and isinstance(value, (list, tuple)) and _kinds(kinds[Iterable]) is not None:
-        each = [conformed(name, item, kinds[Iterable]) for item in value]
-        return each if isinstance(value, list) else tuple(each)
-    return value
-
-
-def _of_python(value: Any, kinds: Mapping[Any, Any]) -> Any:
-    """Convert a NumPy number, or a NumPy array where a list is allowed, to Python; return other values unchanged."""
-    if not hasattr(value, "dtype") or not hasattr(value, "tolist"):
-        return value
-    return value.tolist() if getattr(value, "ndim", 1) == 0 or Iterable in kinds else value
-
-
 @cache
 def _hints(kind: type[Any]) -> dict[str, Any]:
     return get_type_hints(kind)
-
-
-def _evaluated(method: Callable[..., Any], name: str) -> Any:
-    """Return the annotation of a parameter, or Any if it names a type that is imported only for type checkers."""
-    annotation = method.__annotations__.get(name, Any)
-    if not isinstance(annotation, str):
-        return annotation
-    try:
-        return eval(annotation, method.__globals__)
-    except NameError:
-        return Any
-
-
-@cache
-def _kinds(annotation: Any) -> dict[Any, Any] | None:
-    """Return the plain types that an annotation allows, with the annotations of their items; None if any value fits."""
-    if get_origin(annotation) in (Union, types.UnionType):
-        parts = [_kinds(part) for part in get_args(annotation)]
-        return None if None in parts else {kind: items for part in parts if part for kind, items in part.items()}
-    if get_origin(annotation) is Literal:
-        return {type(value): Any for value in get_args(annotation)}
-    plain = get_origin(annotation) or annotation
-    if plain is None or plain in (bool, int, float, str, type(None)):
-        return {type(None) if plain is None else plain: Any}
-    if isinstance(plain, type) and issubclass(plain, Path):
-        return {os.PathLike: Any}
-    if isinstance(plain, type) and issubclass(plain, Mapping):
-        return None  # what takes a dictionary shows an example of one
-    several = isinstance(plain, type) and issubclass(plain, (Iterable, Container))
-    if several and plain.__module__ in ("collections.abc", "builtins"):
-        items = get_args(annotation)
-        return {Iterable: items[0] if items else Any}
-    return {plain: Any} if is_dataclass(plain) else None
-
-
-def _normalised(kinds: Mapping[Any, Any]) -> bool:
-    """Whether `as_text` or `as_texts` checks the value later: one or several ids, queries or texts."""
-    return str in kinds and (int in kinds or str in (_kinds(kinds.get(Iterable, Any)) or ()))
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    if isinstance(value, bool):
-        return kind is bool
-    if kind is int:
-        return isinstance(value, Integral)
-    if kind is float:
-        return isinstance(value, Real)
-    if kind is Iterable:
-        return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
-    return isinstance(value, (str, os.PathLike) if kind is os.PathLike else kind)

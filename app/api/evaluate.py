@@ -1,5 +1,6 @@
 """Measure a collection's searches, labels and clusters against known answers, and tune its searches."""
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +108,9 @@ class Evaluating(Opened):
             return evaluate_labels(self.stored, run, truth)
         if isinstance(truth, Path):
             return evaluate_labels(self.stored, run, str(truth), read_truth(truth, self.stored.get(ID_COLUMN)))
+        if not isinstance(truth, Mapping):
+            said = f"{arg('truth')} is {reprlib.repr(truth)}: give a column, a path, or labels by id"
+            raise UsageError(f"{said}, such as {{'doc-1': 'card'}}", code="wrong-type", field="truth", value=truth)
         given = {as_text(id, "id"): as_texts(labels, "label") for id, labels in truth.items()}
         given = {id: kept for id, labels in given.items() if (kept := [label for label in labels if label.strip()])}
         if not given:

@@ -1,7 +1,7 @@
 """Documents that a caller gives to be put, held to the rules of every source."""
 
 import reprlib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
@@ -31,7 +31,7 @@ def given_documents(given: Any, fields: Callable[[], Container[str]]) -> list[Do
         UsageError: It is neither, a row has no id or no text, a value is given twice, or a mapping seems to have a
             mistyped name.
     """
-    if isinstance(given, (str, bytes, Mapping)):
+    if isinstance(given, (str, bytes, Mapping)) or not (is_table(given) or isinstance(given, Iterable)):
         raise UsageError(f"{reprlib.repr(given)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
     fields = cache(fields)  # a service is asked once
     rows = _rows(given) if is_table(given) else (_spelled(each, fields) for each in given)

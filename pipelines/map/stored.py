@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...indexer.argument_types import typed_methods
 from ...indexer.errors import UsageError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
@@ -91,6 +92,7 @@ DRAWN = 50_000
 AT_ONCE = 20_000
 
 
+@typed_methods
 class Map:
     """A map of a collection.
 

@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from ...indexer.ann.devices import on_its_device
+from ...indexer.argument_types import typed_methods
 from ...indexer.document import Document
 from ...indexer.encoder import Encoder
 from ...indexer.errors import Message, SondeError, Texts, UsageError, arg, as_text, as_texts, out_of_range
@@ -31,6 +32,7 @@ from .results import Node, Topic, TopicMatch, TopicMember, topic_of
 
 
 @on_its_device
+@typed_methods
 class Topics(Sequence[Topic]):
     """The topics of a run by number; what changes them rewrites the run and returns the new one."""
 

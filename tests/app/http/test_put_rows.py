@@ -64,6 +64,7 @@ def test_a_value_that_is_missing_in_a_table_is_missing(either: Collection) -> No
         ([{"id": "8", "text": "a", "stars": 1, "metadata": {"stars": 2}}], r"^the document '8' has 'stars' twice: "),
         ([{"id": "8", "text": "a", "stars": "many"}], r"^stars of document '8' is 'many', and the collection's stars"),
         ([{"id": "8", "text": "a", "stars": 1, "metadata": [2]}], r"the metadata is \[2\], not a mapping$"),
+        (8, r"^8 is not a list of documents: give \[{'id': …, 'text': …}, …\]$"),
         ({"id": "8", "text": "a"}, r"is not a list of documents: give \[{'id': …, 'text': …}, …\]$"),
     ],
 )

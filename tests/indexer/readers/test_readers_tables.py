@@ -279,7 +279,13 @@ def test_parquet_dates_beyond_python_and_broken_strings(tmp_path):
 
 def test_of_several_sources_only_what_differs_is_said(tmp_path):
     """One line held all columns of all files."""
-    heads = "id,body,price,agent id,body,price,by id,body,price,agent id,text,price,agent id,body,price,agent".split()
+    heads = [
+        "id,body,price,agent",
+        "id,body,price,by",
+        "id,body,price,agent",
+        "id,text,price,agent",
+        "id,body,price,agent",
+    ]
     paths = [
         written(tmp_path, f"{place}.csv", f"{head}\n{place},A text of some length,{price},ann\n".replace(",", mark))
         for place, (head, price, mark) in enumerate(zip(heads, ["1.5", "x", "2.5", "3.5", "4.5"], ",,,,;", strict=True))

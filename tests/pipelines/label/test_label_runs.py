@@ -313,6 +313,8 @@ def test_a_mapping_of_true_labels_that_says_nothing(folder: Path) -> None:
     for truth in nothing:
         with pytest.raises(UsageError, match="truth has no labels: give the id of at least one document with its"):
             collection.evaluate_labels(truth=truth)
+    with pytest.raises(UsageError, match=r"^truth is \[1\]: give a column, a path, or labels by id, such as {'doc-1'"):
+        collection.evaluate_labels(truth=[1])  # type: ignore[arg-type]
     assert collection.evaluate_labels(truth={"1": LABELS[1], "2": []}).documents == 1
 
 

@@ -82,3 +82,23 @@ def test_rare_values_are_one_part_that_says_how_many_they_are(shop: Collection) 
     """The number is of values, which the name says: beside bars of documents, a bare one looked like documents."""
     found = shop.breakdown("k", "code")
     assert (len(found.parts), found.parts[-1], found.totals[-1]) == (30, "others (91 values)", 91)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "said"),
+    [
+        ("merge", (1,), "numbers is 1: give a list"),
+        ("merge", ("01",), "numbers is '01': give a list"),
+        ("merge", ([0, "1"],), "numbers is '1': give a whole number"),
+        ("reduce", ("three",), "count is 'three': give a whole number"),
+        ("documents", (0, "5"), "k is '5': give a whole number"),
+        ("topic", ({},), "number is {}: give a whole number"),
+        ("by", (["day"],), r"column is \['day'\]: give a string"),
+    ],
+)
+def test_arguments_of_topics_are_checked(
+    shop: Collection, method: str, arguments: tuple[object, ...], said: str
+) -> None:
+    """They ended in a TypeError and, over HTTP, in an answer of 500."""
+    with pytest.raises(UsageError, match=f"^{said}$"):
+        getattr(shop.topic_run(), method)(*arguments)
