@@ -216,7 +216,7 @@ def judged_queries(folder: Path) -> None:
             stream.writelines(json.dumps(query) + "\n" for query in queries)
     for name in ("corrections.csv", "truth.csv"):
         (folder / name).write_text("id,label\n2,open\n")
-    (folder / "qrels.tsv").write_text("1\t1\t1\n2\t3\t1\n")
+    (folder / "qrels.tsv").write_text("1\t1\t1\n1\t4711\t1\n2\t3\t1\n")
 
 
 def pairs_of_texts(folder: Path) -> None:

@@ -233,7 +233,9 @@ def judge(
         raise UsageError("choose one of --grade and --forget")
     number = open_collection(collection).judge(query, ids, None if forget else 1 if grade is None else grade)
     if forget:
-        say(f"{counted(number, 'judgement')} of {snippet(query, 80)!r} forgotten")
+        none = f"there is no judgement of {'this document' if len(ids) == 1 else 'these documents'}"
+        said = f"forgot {counted(number, 'judgement')}" if number else none
+        say(f"{said} for {snippet(query, 80)!r}")
     else:
         say(f"{counted(number, 'document')} {'relevant' if grade != 0 else 'not relevant'} to {snippet(query, 80)!r}")
 

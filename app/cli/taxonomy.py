@@ -106,7 +106,9 @@ def print_taxonomy(found: "Taxonomy", json: bool, collection: Path) -> None:
         say(_outside(collection, found.name))
     if found.unknown:
         filled = found.outside < found.documents
-        say(f"{counted(found.unknown, 'document')} not in it yet" + (": run `sonde taxonomy update`" if filled else ""))
+        verb = "is" if found.unknown == 1 else "are"
+        said = f"{counted(found.unknown, 'document')} {verb} not in this taxonomy yet"
+        say(said + (": run `sonde taxonomy update`" if filled else ""))
 
 
 def _outside(collection: Path, name: str) -> str:

@@ -132,7 +132,7 @@ class Hits(BaseModel):
     """Hits, best first, and details.
 
     If every hit is weak, the notes begin with "nothing here seems to answer this", or with "no hit is close to this in
-    meaning" if some hits have all words of the query.
+    meaning" if some hits have all the words of the query.
     """
 
     query: str

@@ -1,8 +1,9 @@
 """What a collection remembers of the columns of its sources, so that the next file is read as the first one was."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from ..errors import SondeError
@@ -27,6 +28,7 @@ class KnownColumns:
         types: Types that the user gave to metadata columns, by name, with the formats of dates.
         forms: How numbers and dates in other columns are written, such as "real:," or "date:%d/%m/%Y".
         runs: Columns that runs of the collection add to an export, and that are no metadata.
+        holds: Returns whether the collection has a document with one of these ids.
     """
 
     new: bool = False
@@ -34,6 +36,7 @@ class KnownColumns:
     types: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
+    holds: Callable[[Sequence[str]], bool] = lambda _: False
 
     def hinted(self, options: ReadOptions) -> ReadOptions:
         """Return options under which a source is read as earlier ones were, where nothing else is set."""
@@ -64,7 +67,21 @@ def known_columns(folder: Path) -> KnownColumns:
         return KnownColumns()
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
-            runs = columns_of_runs(catalog, catalog.fields())
-            return KnownColumns(False, catalog.get(ID_COLUMN), catalog.get(GIVEN, {}), catalog.get(FORMS, {}), runs)
+            runs, types, forms = (
+                columns_of_runs(catalog, catalog.fields()),
+                catalog.get(GIVEN, {}),
+                catalog.get(FORMS, {}),
+            )
+            holds = partial(holds_one, [folder / "catalog.db"])
+            return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, runs, holds)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
         return KnownColumns()
+
+
+def holds_one(catalogs: Iterable[Path], ids: Sequence[str]) -> bool:
+    """Return whether one of the catalogs has a document with one of these ids."""
+    for path in filter(Path.is_file, catalogs):
+        with closing(Catalog.open(path)) as catalog:
+            if any(True for _ in catalog.select_in("SELECT doc FROM documents WHERE key IN (?)", list(ids))):
+                return True
+    return False

@@ -1,6 +1,7 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
 from ..readers.column_finder import AS_BEFORE, CODES, OWN, UNFIT
 from ..readers.columns import id_rank
+from ..readers.reading import Part
+from ..store.catalog import storable
 from ..store.writing import Identity
 from ..wording import counted, on_one_line, shown_id
 from .columns import KnownColumns
 
 LARGE = 64_000_000
 """Bytes of a file up to which a column with the name of an id is checked, too, before the run."""
+SAMPLE = 200
+"""Ids that are looked for in the collection if they are in another column than its own."""
 SHOWN = 3
 """Repeated ids that the message names."""
 
@@ -45,8 +50,8 @@ def read_with_ids(
     hint = options.id_hint
     reading = read_source(source, options=options, notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
-    if options.id is None and column is None and hint and reading.columns.metadata:
-        raise _without_ids(reading, hint)
+    if options.id is None and hint:
+        _refuse_other_ids(reading, hint, known)
     named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
     found = None if reason == OWN else options.id if options.id == "" else column
     if known.new and reason.endswith(UNFIT):
@@ -77,13 +82,45 @@ def read_with_ids(
     return reading, found
 
 
-def _without_ids(reading: Reading, hint: str) -> UsageError:
+def _refuse_other_ids(reading: Reading, hint: str, known: KnownColumns) -> None:
+    """Refuse a table without the column of the collection's ids, unless another column has ids of the collection.
+
+    An export has such a column: `id`.
+
+    Raises:
+        UsageError: Texts that are there already would be added a second time.
+    """
+    several = len(reading.parts) > 1
+    for part in reading.parts:
+        columns, reason = part.columns, part.columns.reasons.get("id")
+        if part.source.columns is not None or reason == OWN or columns.id == hint:
+            continue  # texts, documents, or the column itself
+        if columns.id is None:
+            if not several and (columns.metadata or columns.title):
+                raise _without_ids(part, hint)
+        elif not (ids := _first_ids(reading, part)) or not known.holds(ids):
+            raise _without_ids(part, hint)
+
+
+def _first_ids(reading: Reading, part: Part) -> list[str]:
+    if len(reading.parts) == 1:
+        found = [document.key for document in reading.head(SAMPLE)]
+    else:
+        found = [] if part.source.once else list(islice(part.ids(), SAMPLE))
+    return [key for key in found if key is not None and storable(key)]
+
+
+def _without_ids(part: Part, hint: str) -> UsageError:
+    column = part.columns.id
+    other = arg("id") if column is None else arg("id", column)
     said = (
-        f"{reading.name} has no column {on_one_line(hint)!r}, from which this collection takes its ids, so texts that "
-        f"are there already would be added again: name the column with the ids ({arg('id')}), or take a hash of each "
+        f"{part.source.name} has no column {on_one_line(hint)!r}, from which this collection takes its ids, so texts "
+        f"that are there already would be added again: name the column with the ids ({other}), or take a hash of each "
         f"text ({arg('id', '')})"
     )
-    return UsageError(said, code="not-found", field="id", value=hint, alternatives=list(reading.columns.metadata))
+    return UsageError(
+        said, code="not-found", field="id", value=hint, alternatives=[column] if column else list(part.columns.metadata)
+    )
 
 
 def _is_large(source: Any) -> bool:

@@ -230,6 +230,11 @@ class Reading:
         return self._parts[0].source.name + (f" and {more} more" if more else "")
 
     @property
+    def parts(self) -> Sequence[Part]:
+        """The sources, in their order."""
+        return self._parts
+
+    @property
     def once(self) -> bool:
         """Whether a single pass is all there is."""
         return any(part.source.once for part in self._parts)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..errors import (
 )
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.columns import KnownColumns
+from ..ingest.columns import KnownColumns, holds_one
 from ..ingest.ids import read_with_ids
 from ..ingest.index import (
     LOCKS,
@@ -44,7 +45,16 @@ from . import COLLECTION, is_sharded
 from .bucket import bucket_of
 from .commit import commit
 from .generations import committed_generation, current_sharding, read_note, remove_old_versions
-from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, coming_note, work_folder
+from .layout import (
+    DIGITS,
+    MOST_SHARDS,
+    ShardedGeneration,
+    Sharding,
+    ShardState,
+    coming_note,
+    shard_folder,
+    work_folder,
+)
 from .runs import ChangeRuns, known_columns_of_runs, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
@@ -141,7 +151,11 @@ def columns_of_shards(folder: Path, known: Sharding | None) -> KnownColumns:
     """Return what a sharded collection remembers of its columns; None is one that is yet to be made."""
     if known is None:
         return KnownColumns(new=True)
-    return KnownColumns(False, known.id_column, known.types, known.forms, known_columns_of_runs(folder))
+    base = committed_generation(folder)
+    states = base.shards if base else ()
+    catalogs = [shard_folder(folder, n) / state.version / "catalog.db" for n, state in enumerate(states) if state]
+    holds = partial(holds_one, catalogs)
+    return KnownColumns(False, known.id_column, known.types, known.forms, known_columns_of_runs(folder), holds)
 
 
 def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:

@@ -56,7 +56,7 @@ class DuplicateSettings:
         """
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:
-            said = f"{', '.join(map(repr, unknown)) or 'nothing'} is no kind of duplicate: use {', '.join(KINDS)}"
+            said = f"{', '.join(map(repr, unknown)) or 'nothing'} is not a kind of duplicate: use {', '.join(KINDS)}"
             raise UsageError(said, code="unknown-option", field="kinds", value=self.kinds, alternatives=KINDS)
         if self.keep not in KEEPS:
             raise unknown_option("keep", self.keep, KEEPS)

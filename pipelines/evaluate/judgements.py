@@ -121,9 +121,7 @@ def judgements(collection: StoredCollection) -> Judgements:
     Raises:
         SondeError: The file cannot be read.
     """
-    said: dict[tuple[str, str], dict[str, Any]] = {}
-    for line in _lines(collection.path / FILE):
-        said[line["query"], line["id"]] = line
+    said = _last(collection.path / FILE)
     standing = [line for line in said.values() if line["grade"] is not None]
     with collection.view() as view:
         now = contents_by_id(view.catalog, {line["id"] for line in standing})
@@ -134,8 +132,13 @@ def judgements(collection: StoredCollection) -> Judgements:
     return Judgements(found, len(standing) - len(kept))
 
 
+def _last(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the last line about each query and document."""
+    return {(line["query"], line["id"]): line for line in _lines(file)}
+
+
 def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None) -> int:
-    """Keep judgements of documents as answers to a query; return how many were judged.
+    """Keep judgements of documents as answers to a query; return how many were judged, or forgotten.
 
     Args:
         collection: The collection; another process may be writing to it.
@@ -157,9 +160,15 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
     missing = next((id for id in ids if id not in known), None)
     if missing is not None:
         raise SondeError(f"there is no document with the id {shown_id(missing)} in {collection.path}")
+    if grade is None:
+        query = normalised_query(query)
+        said = _last(collection.path / FILE)
+        ids = [id for id in ids if said.get((query, id), {}).get("grade") is not None]
+        if not ids:
+            return 0
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    said = {"query": normalised_query(query), "grade": grade, "at": at}
-    _append(collection.path / FILE, [said | {"id": id, "content": known[id]} for id in dict.fromkeys(ids)])
+    shared = {"query": normalised_query(query), "grade": grade, "at": at}
+    _append(collection.path / FILE, [shared | {"id": id, "content": known[id]} for id in dict.fromkeys(ids)])
     return len(set(ids))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError, did_you_mean, need
 from ...indexer.files import text_of
 from ...indexer.store.collection import StoredCollection
+from ...indexer.wording import counted
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
 from ..search.trec import Query, run_queries
@@ -206,13 +207,18 @@ def evaluate_search(
     """Return the quality of each variant, a name with its settings, over the queries that have judgements.
 
     Raises:
-        SondeError: No query has a judgement.
+        SondeError: No query has a judgement, or no judged document is in the collection.
         MissingExtraError: ir-measures is not installed.
     """
     judged = [(key, text) for key, text in queries if key in qrels]
     if not judged:
         raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
     check_measures()
+    named = {id for key, _ in judged for id in qrels[key]}
+    with collection.view() as view:
+        if not any(view.document_number(id) is not None for id in sorted(named)):
+            said = f"none of the {counted(len(named), 'judged document')} is in {collection.path}"
+            raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
     truth = {key: qrels[key] for key, _ in judged}
     found, first = [], None
     for name, settings in variants:

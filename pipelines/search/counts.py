@@ -21,6 +21,7 @@ from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .filters import documents_where
+from .filters.sql import BUILT_IN
 from .text_dates import why_no_dates
 
 DATED = ("date", "text", "integer")
@@ -78,6 +79,8 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         near = get_close_matches(column.lower(), known, 1)
         meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
         said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
+        if column in BUILT_IN:
+            said = f"{column} is only for filters, not to count by: {existing([*view.fields, *runs.types])}"
         raise UsageError(said, code="unknown-option", field="column", value=column)
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)

@@ -135,7 +135,7 @@ def _nothing(kept: Ranked, weak: float, worded: Iterable[bool]) -> tuple[str, ..
     """Return the note that comes before all others if every hit is weak.
 
     Relevance is mostly similarity, and a static model often sees none between a few words and a long text. So the note
-    does not deny hits that have all words of the query; `worded` says of each hit whether it has.
+    does not deny hits that have all the words of the query; `worded` says of each hit whether it has.
     """
     if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
         return ()
@@ -145,7 +145,7 @@ def _nothing(kept: Ranked, weak: float, worded: Iterable[bool]) -> tuple[str, ..
     if not having:
         return (f"{NOTHING_ANSWERS}: {figures}",)
     some = "1 hit has" if having == 1 else f"{having} hits have"
-    return (f"{NOT_CLOSE}: {figures}. But {some} all words of the query",)
+    return (f"{NOT_CLOSE}: {figures}. But {some} all the words of the query",)
 
 
 def _partial(stage: FirstStage) -> tuple[str, ...]:

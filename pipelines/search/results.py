@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING_ANSWERS = "nothing here seems to answer this"
-"""How the first note of a result begins in which every hit is weak, and none has all words of the query."""
+"""How the first note of a result begins in which every hit is weak, and none has all the words of the query."""
 NOT_CLOSE = "no hit is close to this in meaning"
-"""How it begins if every hit is weak, but some have all words of the query."""
+"""How it begins if every hit is weak, but some have all the words of the query."""
 PARTIAL = "this result is partial"
 """How the note begins that names the shards that did not answer."""
 

@@ -223,7 +223,8 @@ def _rule(view: View, stored: Stored, settings: EditSettings, _: int, __: Notify
         return state, f"removed the rule of {_shown(stored, [number])}"
     state = obeyed(state, matching(view, state.groups), fixed_documents(view, state))
     elsewhere = np.isin(state.docs, matches(view, rule)) & (state.numbers != number)
-    kept = f"; {counted(int(elsewhere.sum()), 'matching document')} locked or held by another rule"
+    others = int(elsewhere.sum())
+    kept = f"; {counted(others, 'matching document')} {'is' if others == 1 else 'are'} locked or held by another rule"
     said = f"gave {_shown(stored, [number])} the rule: {rule.said}"
     return state, said + (kept if elsewhere.any() else "")
 

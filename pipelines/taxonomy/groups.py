@@ -231,8 +231,8 @@ def check_new_name(groups: Groups, name: str | None, parent: int | None, number:
 
 
 def _taken(groups: Groups, same: Group) -> str:
-    place = f"under {groups[same.parent].shown}" if same.parent is not None else "at the top"
-    return f"the group {same.shown} has this name and lies {place} too: give another name"
+    place = f"under {groups[same.parent].shown}" if same.parent is not None else "at the top level"
+    return f"group {same.shown} {place} already has this name: give another name"
 
 
 def siblings(groups: Groups, parent: int | None) -> list[Group]:

@@ -233,7 +233,7 @@ def _run(
 ) -> dict[str, dict[str, float]]:
     """Return the first ten hits of every query by its number, with scores that keep their order."""
     found: dict[str, dict[str, float]] = {}
-    settings = SearchSettings(k=K, mode=mode)
+    settings = SearchSettings(k=K, mode=mode, collapse=False)  # as `sonde evaluate search` measures
     for n, results in enumerate(search_many(collection, list(asked.texts), settings, excerpts=False)):
         found[str(n)] = {hit.id: -float(hit.rank) for hit in results}
         searched()

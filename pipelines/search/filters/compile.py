@@ -87,6 +87,11 @@ def parse(where: str) -> exp.Expr:
         raise UsageError(f"the filter has {len(where):,} characters, and at most {LONGEST:,} are read: shorten it")
     if not where.isascii() and any("\ud800" <= character <= "\udfff" for character in where):
         raise UsageError(f"the filter {shown(where)} is not valid Unicode: write it in UTF-8")
+    if not where.isascii() and (curly := _CURLY.search(_QUOTED.sub("", where))):
+        raise UsageError(
+            f"the filter {shown(where)} has the quotation mark {curly[0]}: put text in straight single quotes ('…'), "
+            'and a column name in straight double quotes ("…")'
+        )
     try:
         parsed = Dialect.get_or_raise("sqlite").parse_into(exp.Condition, where)
     except ParseError as error:
@@ -106,6 +111,8 @@ def parse(where: str) -> exp.Expr:
 
 
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+_CURLY = re.compile("[‘’‚“”„«»‹›]")
+"""Quotation marks that word processors and chats write."""
 _RUN_COLUMN = re.compile(rf"\b(?:{'|'.join(KINDS)}):[\w:-]+")
 
 

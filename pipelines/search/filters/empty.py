@@ -77,7 +77,8 @@ def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     lowered = {each.casefold(): each for each in reversed([*known])}
     near = get_close_matches(value.strip().casefold(), lowered, 1)
     meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
-    listed = ", ".join(map(on_one_line, values[:VALUES_SHOWN]))
+    first = values[:VALUES_SHOWN]
+    listed = ", ".join(map(shown if any("," in each for each in first) else on_one_line, first))
     few = "" if len(values) >= MOST_VALUES or not values else f" values: {listed}"
     more = ", …" if few and len(values) > VALUES_SHOWN else ""
     return f"{meant}{';' if few and not meant else ''}{few}{more}"

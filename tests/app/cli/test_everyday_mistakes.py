@@ -349,3 +349,12 @@ def test_a_run_gets_the_next_number(shop: Path, sonde: Command, tmp_path: Path) 
     assert opened.run("kmeans").items[0].name == "mine"
     assert sonde("cluster", path, "-k", 2, "--refits", 0, "--name", "kmeans-2", "--replace").code == 0
     assert [run.name for run in opened.runs("cluster")] == ["kmeans", "kmeans-3", "kmeans-2"]
+
+
+def test_values_with_commas_are_quoted_one_by_one(sonde: Command, encoder: FakeEncoder, tmp_path: Path) -> None:
+    rows = [{"id": str(n), "text": f"text {n}", "topic": name} for n, name in enumerate(["models, large", "speech"])]
+    index(rows, tmp_path / "t.sonde", encoder=encoder).close()  # type: ignore[arg-type]
+    ran = sonde("count", tmp_path / "t.sonde", "--where", "topic = 'xyz' OR topic = '“quoted”'")
+    assert ran.said == [
+        "note: no document passes the filter: topic is never 'xyz'; values: 'models, large', 'speech'"
+    ], "curly quotes within straight ones are text"

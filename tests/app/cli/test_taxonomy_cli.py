@@ -50,7 +50,7 @@ def test_updates_say_what_is_new(sonde: Command, shop: Path, tmp_path: Path) -> 
     sonde("taxonomy", shop, "--from", "words")
     rows = [{"id": f"x{n}", "text": f"screen flicker {n}"} for n in range(30)]
     assert sonde("index", lines(tmp_path / "more.jsonl", rows), "--to", shop).code == 0
-    assert sonde("taxonomy", shop).said[-1] == "30 documents not in it yet: run `sonde taxonomy update`"
+    assert sonde("taxonomy", shop).said[-1] == "30 documents are not in this taxonomy yet: run `sonde taxonomy update`"
     ran = sonde("taxonomy", "update", shop)
     assert ran.code == 0, ran.err
     assert ran.out.split()[:2] == ["4", "30"] and ran.out.rstrip().endswith("[proposed]")
@@ -123,7 +123,10 @@ def test_tables_of_spreadsheets_are_read(sonde: Command, shop: Path, tmp_path: P
     table.write_text("name\tdescription\nParzelle\tgrün\n", encoding="utf-16")
     ran = sonde("taxonomy", "import", shop, table)
     assert (ran.code, ran.out) == (0, "    0          0  Parzelle\n")
-    assert ran.said[:2] == ["taxonomy: 1 group, 0 documents", "40 documents not in it yet"]  # an update would not help
+    assert ran.said[:2] == [
+        "taxonomy: 1 group, 0 documents",
+        "40 documents are not in this taxonomy yet",
+    ]  # an update would not help
     table.write_text("name\nMüll\n", encoding="cp1252")
     ran = sonde("taxonomy", "import", shop, table, "--name", "old")
     ran.failed("it is not UTF-8 (byte 7)", code=1)

@@ -100,7 +100,7 @@ def test_relevance_leads_and_weak_hits_are_marked(pages: Pages, monkeypatch: pyt
     assert page.info[0].value.startswith("Nothing here seems to answer this")
     page = pages.open("search", q="the battery died")
     assert page.info[0].value.startswith("No hit is close to this in meaning")
-    assert "But 1 hit has all words of the query" in page.info[0].value.replace("\\", "")
+    assert "But 1 hit has all the words of the query" in page.info[0].value.replace("\\", "")
     assert any("<span class='sonde-score'>weak 0." in each.value for each in page.html)
 
 

@@ -63,6 +63,41 @@ def test_a_table_without_the_column_is_refused(made: Path) -> None:
     assert report and (report.added, report.unchanged) == (0, 40)
 
 
+@pytest.mark.parametrize("name", ["pmid", "doi", "id"])
+def test_another_column_that_is_named_like_an_id_is_refused_unless_it_has_ids_of_the_collection(
+    made: Path, name: str
+) -> None:
+    """It added all documents again, since only a table in which nothing looked like an id was refused."""
+    head, others = f"{name},text,month\n", "".join(row.replace("T-", "X-") for row in ROWS)
+    advice = rf'name the column with the ids \(id="{name}"\), or take a hash of each text \(id=""\)$'
+    with pytest.raises(UsageError, match=f"t.csv has no column 'ticket_id', from which .*: {advice}"):
+        run(made, others, head=head)
+    assert len(Collection.open(made / "t.sonde")) == 40
+    renamed = run(made, "".join(ROWS[:20]) + others, head=head).report
+    assert renamed and (renamed.added, renamed.unchanged) == (40, 20), "as an export, whose ids are in the column id"
+    new = run(made, others.replace("X-", "Y-"), head=head, id=name).report
+    assert new and new.added == 40
+
+
+def test_a_table_of_titles_and_texts_alone_is_refused_too(made: Path) -> None:
+    """Without any column of metadata, it was taken for a list of texts, and added all documents again."""
+    with pytest.raises(UsageError, match=r"t\.csv has no column 'ticket_id', from which this collection takes its ids"):
+        run(made, "".join(f"A title,{row.split(',')[1]}\n" for row in ROWS), head="title,text\n")
+    assert len(Collection.open(made / "t.sonde")) == 40
+
+
+def test_several_files_are_checked_one_by_one(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    (tmp_path / "a.csv").write_text(HEAD + "".join(ROWS[:20]))
+    (tmp_path / "b.csv").write_text(HEAD.replace("ticket_id", "doi") + "".join(ROWS[20:]))
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for _ in range(2):  # the same command again changes nothing
+        assert len(index(files, tmp_path / "t.sonde", encoder=encoder)) == 40
+    (tmp_path / "b.csv").write_text(HEAD.replace("ticket_id", "doi") + "".join(ROWS[20:]).replace("T-", "U-"))
+    with pytest.raises(UsageError, match=r"b\.csv has no column 'ticket_id', .* \(id=\"doi\"\)"):
+        index(files, tmp_path / "t.sonde", encoder=encoder)
+
+
 def test_texts_without_columns_may_be_added(made: Path) -> None:
     encoder: Any = FakeEncoder()
     assert len(index(["A text", "Another"], made / "t.sonde", encoder=encoder)) == 42

@@ -43,7 +43,8 @@ def test_the_last_word_counts(collection: Collection) -> None:
     assert found.queries == [("q1", "battery died"), ("q2", "screen")]
     assert found.qrels == {"q1": {"1": 1, "2": 0}, "q2": {"3": 3}}
     assert found.of(" battery died") == {"1": 1, "2": 0}
-    collection.judge("battery died", ["1", "2"], None)
+    assert collection.judge("battery died", ["1", "2", "3"], None) == 2
+    assert collection.judge("battery died", ["1"], None) == 0
     assert collection.judgements().qrels == {"q1": {"3": 3}}
 
 
@@ -183,7 +184,10 @@ def test_commands(sonde: Command, reviews: Path, tmp_path: Path) -> None:
     assert measured.said == ["note: 1 query without a relevant document left out"]
     [quality] = [json.loads(line) for line in measured.out.splitlines()]
     assert (quality["queries"], quality["ndcg@10"], quality["judged@10"]) == (1, 1.0, 1.0)
-    assert sonde("judge", reviews, "screen", "3", "--forget").said == ["1 judgement of 'screen' forgotten"]
+    assert sonde("judge", reviews, "screen", "3", "2", "--forget").said == ["forgot 1 judgement for 'screen'"]
+    for ids, what in ((["3"], "this document"), (["3", "2"], "these documents")):
+        said = f"there is no judgement of {what} for 'screen'"
+        assert sonde("judge", reviews, "screen", *ids, "--forget").said == [said]
     sonde("evaluate", "search", reviews).refused("no hit has been judged relevant here")
 
 

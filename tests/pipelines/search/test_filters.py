@@ -152,6 +152,8 @@ def test_what_is_found(connection, where, found):
         ("kind", r"kind is text, .*, as in: kind = '…'; or index .* again with a type, such as type kind=boolean$"),
         ("NOT title", r"title is text, not true or false: compare it with a value, as in: title = '…'$"),
         ("stars AND ok", r"stars is an integer, not true or false"),
+        ("title = “App”", r"has the quotation mark “: put text in straight single quotes \('…'\), and a column name"),
+        ("stars > 1 AND title IN (‘a’)", r"has the quotation mark ‘: put text in straight single quotes"),
         ("stars = NULL", r"a comparison with NULL is never true: write IS NULL or IS NOT NULL"),
         ("stars IN (1, NULL)", r"write IS NULL"),
         ("stars IN ()", r"IN needs at least one value: stars IN \(…, …\)"),

@@ -214,9 +214,9 @@ def test_weak_hits_that_have_all_words_are_not_denied(
     monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 0.99)
     first = sonde("search", reviews, "the battery died").out.splitlines()[0]
     assert first.startswith("no hit is close to this in meaning: the highest relevance is 0.")
-    assert first.endswith(", and hits below 0.99 are weak. But 1 hit has all words of the query")
+    assert first.endswith(", and hits below 0.99 are weak. But 1 hit has all the words of the query")
     lasts = sonde("search", reviews, "day days").out.splitlines()[0]
-    assert lasts.endswith(". But 2 hits have all words of the query"), "day and days are one word"
+    assert lasts.endswith(". But 2 hits have all the words of the query"), "day and days are one word"
     by_meaning = sonde("search", reviews, "the battery died", "--mode", "lexical").out.splitlines()[0]
     assert by_meaning.startswith("nothing here seems to answer this"), "words were all that it compared"
 

@@ -55,7 +55,7 @@ def test_a_rule_says_which_documents_it_does_not_get(shop: Collection) -> None:
     shop.edit_taxonomy("rule", groups=["dead"], where="n = 1")
     entry = shop.edit_taxonomy("rule", groups=["weak"], where="n < 3")
     assert entry and entry.documents == 1  # d2
-    assert entry.said == "gave 3 'weak' the rule: n < 3; 2 matching documents locked or held by another rule"
+    assert entry.said == "gave 3 'weak' the rule: n < 3; 2 matching documents are locked or held by another rule"
 
 
 def test_an_update_with_only_empty_groups_is_refused(shop: Collection) -> None:

@@ -28,10 +28,10 @@ REFUSED = [
     ("add", {"name": " 12 "}, "the name '12' would be read as the number of a group: add a word, such as 'group 12'"),
     ("rename", {"groups": [0], "name": "3"}, "the name '3' would be read as the number of a group"),
     ("add", {"name": "a > b"}, "the name 'a > b' contains ' > ', which separates the names of a path: use another"),
-    ("add", {"name": "late"}, "the group 0 'late' has this name and lies at the top too: give another name"),
-    ("rename", {"groups": [1], "name": "late"}, "the group 0 'late' has this name and lies at the top too"),
+    ("add", {"name": "late"}, "group 0 'late' at the top level already has this name: give another name"),
+    ("rename", {"groups": [1], "name": "late"}, "group 0 'late' at the top level already has this name"),
     ("split", {"groups": [0], "where": "n < 9", "name": "7"}, "the name '7' would be read as the number of a group"),
-    ("move", {"groups": [4], "to": "top"}, "the group 0 'late' has this name and lies at the top too: rename 4 or 0"),
+    ("move", {"groups": [4], "to": "top"}, "group 0 'late' at the top level already has this name: rename 4 or 0"),
     ("move", {"groups": [2], "to": 2}, "the group 2 'dead' cannot lie under itself: give another group, or top"),
     ("move", {"groups": [1], "to": 4}, "the group 1 'lost' cannot move under 4 'late', which lies under it: move 4"),
 ]  # fmt: skip

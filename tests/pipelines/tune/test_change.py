@@ -52,6 +52,20 @@ def test_both_are_compared_on_the_collections_judgements(collection: Collection,
     assert found.before.per_second > 0 < found.after.per_second
 
 
+def test_copies_count_as_in_an_evaluation(collection: Collection) -> None:
+    """A comparison left copies out and `sonde evaluate search` did not: one measure had two values."""
+    rows = list(collection.rows())
+    collection.put([{"id": f"copy-{row['id']}", "text": row["text"]} for row in rows[::2]])
+    judge_all(collection)
+    judged = collection.judgements()
+    found = collection.change_model(encoder=OtherEncoder(), dry_run=True).comparison  # type: ignore[arg-type]
+    settings = modes(["hybrid"], SearchSettings(k=10))
+    [measured] = evaluate_search(collection.stored, judged.queries, judged.qrels, settings)
+    assert found is not None
+    gain = next(each for each in found.gains if (each.mode, each.measure) == ("hybrid", "ndcg@10"))
+    assert gain.before == pytest.approx(measured.measures["ndcg@10"])
+
+
 def test_a_worse_model_is_not_switched_to_unless_asked(collection: Collection) -> None:
     judge_all(collection)
     before = hits(collection)
