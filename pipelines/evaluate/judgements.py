@@ -28,7 +28,7 @@ from .search import Qrels
 FILE = JUDGEMENTS
 GRADES = range(11)
 """0: not relevant; 1 and up: relevant, more so with higher grades. In nDCG, a document counts as much as its grade."""
-LONGEST = 2_000
+LONGEST = 20_000
 """Characters of a query that can be judged."""
 
 

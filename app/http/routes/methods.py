@@ -38,6 +38,7 @@ NOT_OVER_THE_WIRE = (
     "rerank_model",
     "settings",
     "progress",
+    "notify",
     "namer",
     "namer_model",
     "namer_show",
