@@ -232,24 +232,34 @@ def divided(examples: Examples, share: float, seed: int) -> tuple[Examples, Exam
     """Return what to train on and what to hold out; examples of one group stay together.
 
     A group of more than a hundredth of all examples is trained on, since a boilerplate text binds that many together.
+    Judged queries share so many passages that nearly all are one group. Then the first texts are held out, with all
+    their examples; a second text may be in both parts, as in an evaluation of searches.
 
     Raises:
         SondeError: There are too few groups.
     """
-    names, counts = np.unique(examples.groups, return_counts=True)
-    names = names[counts <= max(8, len(examples) // 100)]
-    order = np.random.default_rng(seed).permutation(names)
+    groups = examples.groups
+    order = np.random.default_rng(seed).permutation(_small_groups(groups))
+    if len(order) < 4 and examples.kind == "pairs":
+        groups = groups_of(examples.first)
+        order = np.random.default_rng(seed).permutation(_small_groups(groups, len(groups) // 4))
     if len(order) < 4:
         raise SondeError(f"the examples share so many texts that none can be held out: give {arg('held_out')} FILE")
-    sizes = dict(zip(*np.unique(examples.groups, return_counts=True), strict=True))
+    sizes = dict(zip(*np.unique(groups, return_counts=True), strict=True))
     wanted, chosen, count = max(2, round(len(examples) * share)), [], 0
     for name in order[: len(order) - 2]:
         if count >= wanted:
             break
         chosen.append(name)
         count += int(sizes[name])
-    held = np.isin(examples.groups, chosen)
+    held = np.isin(groups, chosen)
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
+
+
+def _small_groups(groups: np.ndarray, most: int = 8) -> np.ndarray:
+    """Return the groups of at most `most` examples, or of a hundredth of all."""
+    names, counts = np.unique(groups, return_counts=True)
+    return names[counts <= max(most, len(groups) // 100)]
 
 
 def without(examples: Examples, others: Examples) -> Examples:

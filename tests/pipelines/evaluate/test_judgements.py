@@ -151,7 +151,7 @@ def test_a_query_without_hits_has_none_unjudged(collection: Collection) -> None:
     [
         (" ", ["1"], 1, "the query is empty"),
         ("\ud800", ["1"], 1, "not valid Unicode"),
-        ("x" * 2_001, ["1"], 1, "has 2,001 characters"),
+        ("x" * 20_001, ["1"], 1, "has 20,001 characters"),
         ("x", [], 1, "no documents given"),
         ("x", ["1"], 11, "11 is not a valid grade: 0 is not relevant, 1 to 10"),
         ("x", ["1"], -1, "-1 is not a valid grade"),

@@ -96,6 +96,11 @@ def test_texts_that_are_shared_bind_examples_together() -> None:
     taught, held = divided(many, 0.1, seed=1)
     assert (len(taught), len(held)) == (180, 20)
     assert not set(taught.first) & set(held.first)
+    judged = pairs([f"q{n // 12}" for n in range(240)], [f"a{n * 7 % 61}" for n in range(240)])
+    assert len(set(judged.groups.tolist())) == 1, "as judgements: each query shares a passage with another one"
+    taught, held = divided(judged, 0.1, seed=1)
+    assert (len(taught), len(held), len(set(held.first))) == (216, 24, 2)
+    assert not set(taught.first) & set(held.first)
     with pytest.raises(SondeError, match="none can be held out"):
         divided(pairs(["q"] * 40, [f"a{n}" for n in range(40)]), 0.1, seed=1)
 
