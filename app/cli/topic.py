@@ -265,7 +265,7 @@ def _amount(value: float, shares: bool) -> str:
 
 def _print_periods(what: "Breakdown", shares: bool) -> None:
     span = f"{what.parts[0]} to {what.parts[-1]}, {counted(len(what.parts), 'period')}"
-    told = "share of a period, beside the topic's largest" if shares else "share of a topic's own peak"
+    told = "share of each period, scaled to the topic's highest" if shares else "share of a topic's own peak"
     print(f"{span}; ▁ to █ is the {told}")
     for place, topic in enumerate(what.topics):
         values = (what.shares if shares else what.counts)[place].tolist()
