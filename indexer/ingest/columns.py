@@ -6,12 +6,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from ..document import Document
 from ..errors import SondeError
 from ..readers import ReadOptions
 from ..readers.coercion import known_types
-from ..store.catalog import ID_COLUMN, Catalog
+from ..store.catalog import ID_COLUMN, Catalog, storable
+from ..store.documents import texts_by_id
 from ..store.retyping import GIVEN
 from ..store.runs import columns_of_runs
+from ..store.writing import digest
 from .index import is_new
 
 FORMS = "forms"
@@ -28,7 +31,7 @@ class KnownColumns:
         types: Types that the user gave to metadata columns, by name, with the formats of dates.
         forms: How numbers and dates in other columns are written, such as "real:," or "date:%d/%m/%Y".
         runs: Columns that runs of the collection add to an export, and that are no metadata.
-        holds: Returns whether the collection has a document with one of these ids.
+        holds: Returns whether documents are those of the collection, under the same ids.
     """
 
     new: bool = False
@@ -36,7 +39,7 @@ class KnownColumns:
     types: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
-    holds: Callable[[Sequence[str]], bool] = lambda _: False
+    holds: Callable[[Sequence[Document]], bool] = lambda _: False
 
     def hinted(self, options: ReadOptions) -> ReadOptions:
         """Return options under which a source is read as earlier ones were, where nothing else is set."""
@@ -72,16 +75,22 @@ def known_columns(folder: Path) -> KnownColumns:
                 catalog.get(GIVEN, {}),
                 catalog.get(FORMS, {}),
             )
-            holds = partial(holds_one, [folder / "catalog.db"])
+            holds = partial(holds_some, [folder / "catalog.db"])
             return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, runs, holds)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
         return KnownColumns()
 
 
-def holds_one(catalogs: Iterable[Path], ids: Sequence[str]) -> bool:
-    """Return whether one of the catalogs has a document with one of these ids."""
+def holds_some(catalogs: Iterable[Path], documents: Sequence[Document]) -> bool:
+    """Return whether documents are those of a collection: at least half of the ids that it knows have the same texts.
+
+    Row numbers may be ids of the collection, too, but of other texts.
+    """
+    texts = {each.key or digest(each.title, each.text).hex(): (each.title, each.text) for each in documents}
+    ids = list(filter(storable, texts))
+    known: dict[str, bool] = {}
     for path in filter(Path.is_file, catalogs):
         with closing(Catalog.open(path)) as catalog:
-            if any(True for _ in catalog.select_in("SELECT doc FROM documents WHERE key IN (?)", list(ids))):
-                return True
-    return False
+            found = texts_by_id(catalog, ids)
+        known |= {id: (each.title, each.text) == texts[id] for id, each in found.items()}
+    return sum(known.values()) >= max(1, len(known) / 2)

@@ -1,5 +1,6 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
+import shlex
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,6 @@ from ..readers import Reading, ReadOptions, read_source
 from ..readers.column_finder import AS_BEFORE, CODES, OWN, UNFIT
 from ..readers.columns import id_rank
 from ..readers.reading import Part
-from ..store.catalog import storable
 from ..store.writing import Identity
 from ..wording import counted, on_one_line, shown_id
 from .columns import KnownColumns
@@ -22,7 +22,9 @@ from .columns import KnownColumns
 LARGE = 64_000_000
 """Bytes of a file up to which a column with the name of an id is checked, too, before the run."""
 SAMPLE = 200
-"""Ids that are looked for in the collection if they are in another column than its own."""
+"""Documents that are looked for in the collection if their ids are in another column than its own."""
+EXPORTED = "id"
+"""The column of an export that has the ids."""
 SHOWN = 3
 """Repeated ids that the message names."""
 
@@ -46,16 +48,22 @@ def read_with_ids(
         UsageError: Values of the id column repeat, so that rows would be lost, and `keep` is None. A column that is
             named like an id is not checked in files above 64 MB. Or the source has no such column as the collection.
     """
-    options = known.hinted(options)
+    own_choice, options = options.id, known.hinted(options)
     hint = options.id_hint
     reading = read_source(source, options=options, notify=notify)
+    if options.id == "" and own_choice is None and _has_own_ids(reading, known, source, options):
+        options = replace(options, id=EXPORTED)
+        reading = read_source(source, options=options, notify=notify)
     column, reason = reading.columns.id, reading.columns.reasons.get("id", "")
     if options.id is None and hint:
         _refuse_other_ids(reading, hint, known)
     named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
     found = None if reason == OWN else options.id if options.id == "" else column
-    if known.new and reason.endswith(UNFIT):
-        found = ""  # a later table in which the column is in order would add every text again
+    texts = any(part.source.columns is not None for part in reading.parts)
+    if texts and reason != "as set":
+        found = None  # a file of texts has no column of ids, and its path is that of an export
+    elif known.new and column is None and (reason.endswith(UNFIT) or reading.columns.metadata or reading.columns.title):
+        found = ""  # a later table in which the column is there, and in order, would add every text again
     if column is None or (named and _is_large(source)):
         return reading, found
     lost = None if keep or reading.once else _lost(reading)
@@ -83,44 +91,49 @@ def read_with_ids(
 
 
 def _refuse_other_ids(reading: Reading, hint: str, known: KnownColumns) -> None:
-    """Refuse a table without the column of the collection's ids, unless another column has ids of the collection.
+    """Refuse a table without the column of the collection's ids, unless it has texts of the collection under their ids.
 
-    An export has such a column: `id`.
+    An export has them in the column `id`. Of several files, one without ids may have been read before.
 
     Raises:
         UsageError: Texts that are there already would be added a second time.
     """
-    several = len(reading.parts) > 1
     for part in reading.parts:
         columns, reason = part.columns, part.columns.reasons.get("id")
-        if part.source.columns is not None or reason == OWN or columns.id == hint:
+        if part.source.columns is not None or reason in (OWN, AS_BEFORE):
             continue  # texts, documents, or the column itself
-        if columns.id is None:
-            if not several and (columns.metadata or columns.title):
-                raise _without_ids(part, hint)
-        elif not (ids := _first_ids(reading, part)) or not known.holds(ids):
-            raise _without_ids(part, hint)
+        if columns.id is None and not columns.metadata and not columns.title:
+            continue  # texts alone
+        if not known.holds(_first(reading, part)):
+            raise _without_ids(part, hint, several=len(reading.parts) > 1)
 
 
-def _first_ids(reading: Reading, part: Part) -> list[str]:
+def _has_own_ids(reading: Reading, known: KnownColumns, source: Any, options: ReadOptions) -> bool:
+    """Return whether the table is an export of a collection whose ids are hashes: its column `id` has them."""
+    if known.new or reading.once or EXPORTED not in reading.columns.metadata or len(reading.parts) > 1:
+        return False
+    exported = read_source(source, options=replace(options, id=EXPORTED))
+    return known.holds(exported.head(SAMPLE))
+
+
+def _first(reading: Reading, part: Part) -> list[Document]:
     if len(reading.parts) == 1:
-        found = [document.key for document in reading.head(SAMPLE)]
-    else:
-        found = [] if part.source.once else list(islice(part.ids(), SAMPLE))
-    return [key for key in found if key is not None and storable(key)]
+        return reading.head(SAMPLE)
+    found = () if part.source.once else (each for _, each in part.documents() if isinstance(each, Document))
+    return list(islice(found, SAMPLE))
 
 
-def _without_ids(part: Part, hint: str) -> UsageError:
+def _without_ids(part: Part, hint: str, several: bool) -> UsageError:
     column = part.columns.id
-    other = arg("id") if column is None else arg("id", column)
+    other = f"{arg('id')} {shlex.quote(column) if column else 'COLUMN'}"
     said = (
         f"{part.source.name} has no column {on_one_line(hint)!r}, from which this collection takes its ids, so texts "
-        f"that are there already would be added again: name the column with the ids ({other}), or take a hash of each "
-        f"text ({arg('id', '')})"
+        f"that are there already would be added again: name the column with the ids ({other}"
+        f"{', for this file alone' if several else ''}); only if all its texts are new, a hash of each can be its id "
+        f"({arg('id', '')})"
     )
-    return UsageError(
-        said, code="not-found", field="id", value=hint, alternatives=[column] if column else list(part.columns.metadata)
-    )
+    others = [column] if column else list(part.columns.metadata)
+    return UsageError(said, code="not-found", field="id", value=hint, alternatives=others)
 
 
 def _is_large(source: Any) -> bool:

@@ -194,8 +194,8 @@ class _Finder:
             column, reason = self._set("id", self._options.id)
             return column, reason if column else hashed
         hint = self._options.id_hint
-        if hint and hint in self._profiles and hint not in taken:
-            return hint, AS_BEFORE
+        if (own := self._like(hint or "")) and own not in taken:
+            return own, AS_BEFORE
         named = [profile for profile in self._own if id_rank(profile.name) is not None]
         found = self._by_name([profile for profile in named if _is_id(profile)], id_rank, taken)
         if found:
@@ -205,6 +205,11 @@ class _Finder:
             return min(codes, key=lambda name: not names_code(name)), CODES
         repeating = [profile.name for profile in named if profile.type and profile.name not in taken]
         return None, hashed + (f" because {repeating[0]} {UNFIT}" if repeating else "")
+
+    def _like(self, name: str) -> str | None:
+        """Return the column of this name, or one that differs in capitals or in spaces around it; None for ""."""
+        plain = {each.strip().casefold(): each for each in reversed(list(self._profiles))} if name else {}
+        return name if name in self._profiles else plain.get(name.strip().casefold())
 
     def language(self, taken: set[str]) -> tuple[str | None, str]:
         if self._options.language is not None:

@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..files import make_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.columns import KnownColumns, holds_one
+from ..ingest.columns import KnownColumns, holds_some
 from ..ingest.ids import read_with_ids
 from ..ingest.index import (
     LOCKS,
@@ -154,7 +154,7 @@ def columns_of_shards(folder: Path, known: Sharding | None) -> KnownColumns:
     base = committed_generation(folder)
     states = base.shards if base else ()
     catalogs = [shard_folder(folder, n) / state.version / "catalog.db" for n, state in enumerate(states) if state]
-    holds = partial(holds_one, catalogs)
+    holds = partial(holds_some, catalogs)
     return KnownColumns(False, known.id_column, known.types, known.forms, known_columns_of_runs(folder), holds)
 
 
