@@ -59,7 +59,7 @@ def read_with_ids(
         _refuse_other_ids(reading, hint, known)
     named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
     found = None if reason == OWN else options.id if options.id == "" else column
-    texts = any(part.source.columns is not None for part in reading.parts)
+    texts = reading.parts[0].source.columns is not None
     if texts and reason != "as set":
         found = None  # a file of texts has no column of ids, and its path is that of an export
     elif known.new and column is None and (reason.endswith(UNFIT) or reading.columns.metadata or reading.columns.title):
