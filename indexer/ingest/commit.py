@@ -10,7 +10,7 @@ from ..store.catalog import Catalog
 from ..store.derived import LexicalFollower
 from ..store.documents import numbers_by_id
 from ..store.integrity import merge_segments
-from ..store.passages import PassageRow, add_passages, add_segment, rows_by_digest
+from ..store.passages import PassageRow, add_passages, add_segment, digests_in_use, rows_by_digest
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import bury, digest, put_documents
 from .chunker import PassageInput
@@ -40,6 +40,8 @@ class Committer:
         self.tally = tally
         self.late = late
         self.numbers = numbers or {}
+        segments = catalog.segments()
+        self._rows_before = segments[-1].start + segments[-1].count if segments else 0
 
     def commit(self, batch: Batch) -> None:
         """Embed what is new in the batch and make all of it visible at once."""
@@ -48,7 +50,9 @@ class Committer:
             digests = [digest(self.fingerprint, passage.text) for passage in inputs]
             stored = rows_by_digest(self.catalog, digests)
             vectors = self._vectors(inputs, digests, stored)
-            self._write(batch.documents, digests, vectors, stored)
+            there = digests_in_use(self.catalog, stored, self._rows_before)
+            existing = self._write(batch.documents, digests, vectors, stored)
+            self._count(batch.documents, existing, digests, there)
         self.tally.unchanged += batch.unchanged
         self.tally.duplicate_ids += batch.duplicate_ids
         self.tally.skip(batch.skipped)
@@ -83,7 +87,8 @@ class Committer:
         digests: list[bytes],
         vectors: np.ndarray,
         stored: Mapping[bytes, int],
-    ) -> None:
+    ) -> Mapping[str, int]:
+        """Return the numbers of the documents that were there, by id."""
         segment = self._segment(vectors) if len(vectors) else None
         with self.catalog.transaction(write=True):
             existing = numbers_by_id(self.catalog, [planned.key for planned in documents])
@@ -99,8 +104,8 @@ class Committer:
         self.lexical.bury()
         if segment and self.late:
             self.late.commit(range(segment.start, segment.start + segment.count), digests, stored)
-        self._count(documents, existing)
         merge_segments(self.folder, self.catalog)
+        return existing
 
     def _segment(self, vectors: np.ndarray) -> Segment:
         known = self.catalog.segments()
@@ -117,8 +122,13 @@ class Committer:
         add_segment(self.catalog, segment)
         add_passages(self.catalog, rows)
 
-    def _count(self, documents: list[PlannedDocument], existing: Mapping[str, int]) -> None:
+    def _count(
+        self, documents: list[PlannedDocument], existing: Mapping[str, int], digests: list[bytes], there: set[bytes]
+    ) -> None:
+        place = 0
         for planned in documents:
+            own = digests[place : (place := place + len(planned.passages or []))]
+            self.tally.known_texts += bool(own) and planned.key not in existing and there.issuperset(own)
             self.tally.added += planned.key not in existing
             self.tally.replaced += planned.key in existing and not planned.again
             if planned.passages is not None and not planned.again:

@@ -173,6 +173,7 @@ class BuildReport:
     """Counts of one run. Documents: added, replaced, unchanged, deleted, skipped. Passages: embedded, reused.
 
     `new_texts` counts the replaced documents whose text or title changed; in the others, only metadata did.
+    `known_texts` counts the added documents whose texts other documents had before, under other ids.
     `duplicate_ids` counts documents whose id came more than once in the source: the last one is kept.
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
     `became_text` names the fields that were of another type, and are text now because a value did not fit.
@@ -195,6 +196,7 @@ class BuildReport:
     seconds: float
     became_text: tuple[str, ...] = ()
     new_texts: int = 0
+    known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -241,6 +243,7 @@ class Tally:
     shown: list[Skipped] = field(default_factory=list)
     became_text: tuple[str, ...] = ()
     new_texts: int = 0
+    known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     languages: LanguagesMet = field(default_factory=LanguagesMet)
 

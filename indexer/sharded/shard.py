@@ -88,6 +88,7 @@ COUNTS: tuple[str, ...] = (
     "added",
     "replaced",
     "new_texts",
+    "known_texts",
     "unchanged",
     "deleted",
     "embedded",

@@ -70,6 +70,12 @@ def rows_by_digest(catalog: Catalog, digests: Iterable[bytes]) -> dict[bytes, in
     return dict(catalog.select_in(sql, sorted(set(digests))))
 
 
+def digests_in_use(catalog: Catalog, digests: Iterable[bytes], before: int) -> set[bytes]:
+    """Return which of the digests passages of present documents have, in the rows below `before`."""
+    sql = "SELECT DISTINCT digest FROM passages WHERE digest IN (?) AND doc IS NOT NULL AND row < "
+    return {found for (found,) in catalog.select_in(f"{sql}{int(before)}", sorted(set(digests)))}
+
+
 def places_in(catalog: Catalog, segment: Segment) -> list[tuple[int, int, int, int]]:
     """Return row, document, start and end of the segment's passages by row, without tombstones."""
     sql = "SELECT row, doc, start, end FROM passages WHERE doc IS NOT NULL AND row >= ? AND row < ? ORDER BY row"

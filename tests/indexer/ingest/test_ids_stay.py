@@ -158,6 +158,22 @@ def test_capitals_and_spaces_of_a_column_of_codes_do_not_matter(tmp_path: Path) 
     assert report and report.added == 0
 
 
+def test_ids_in_another_form_are_noticed_by_their_texts(tmp_path: Path, sonde: Command) -> None:
+    """The same column with other ids added every text again without a word. A shard knows only its own texts."""
+    run(tmp_path, "".join(ROWS))
+    (tmp_path / "t.csv").write_text(HEAD + "".join(ROWS).replace("T-", "t-") + "new,A new one,\n")
+    ran = sonde("index", tmp_path / "t.csv", "--to", tmp_path / "t.sonde")
+    note = "note: 40 of the 41 documents added have texts that were there under other ids. If the ids of the source"
+    assert note in ran.err and ran.out.startswith(f"{tmp_path / 't.sonde'}: 41 added")
+    again = sonde("index", tmp_path / "t.csv", "--to", tmp_path / "t.sonde", "--sync", "--delete-most")
+    assert again.out.startswith(f"{tmp_path / 't.sonde'}: 41 unchanged, 40 deleted") and "other ids" not in again.err
+
+
+def test_repeated_texts_of_one_source_are_not_noticed(tmp_path: Path) -> None:
+    made = run(tmp_path, "".join(f"T-{number},The same text,\n" for number in range(40)))
+    assert made.report and (made.report.added, made.report.known_texts) == (40, 0)
+
+
 def test_texts_without_columns_may_be_added(made: Path) -> None:
     encoder: Any = FakeEncoder()
     assert len(index(["A text", "Another"], made / "t.sonde", encoder=encoder)) == 42
