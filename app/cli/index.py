@@ -184,13 +184,7 @@ def index(
     report = opened.report
     assert report is not None
     print_json(report.to_dict()) if json else _print_report(report, named)
-    if report.known_texts >= max(FEW_KNOWN, report.added / 2) and not report.deleted:
-        said = (
-            f"note: {report.known_texts:,} of the {counted(report.added, 'document')} added have texts that were there"
-        )
-        say(
-            f"{said} under other ids. If the ids of the source have changed, delete the old documents: --sync does that"
-        )
+    _say_known_texts(report)
     if report.added or report.new_texts:
         _say_what_lacks_them(opened, report, named)
     if report.mostly_unusable:
@@ -215,7 +209,18 @@ def _types(given: list[str]) -> dict[str, str]:
 
 SHOWN_RUNS = SHOWN_ROWS = 5
 FEW_KNOWN = 5
-"""Added documents with known texts up to which nothing is said: short texts repeat."""
+"""Added documents with known texts below which there is no note: short texts repeat."""
+
+
+def _say_known_texts(report: "BuildReport") -> None:
+    """Say if most of what was added was there under other ids."""
+    if report.known_texts >= max(FEW_KNOWN, report.added / 2) and not report.deleted:
+        said = (
+            f"note: {report.known_texts:,} of the {counted(report.added, 'document')} added have texts that were there"
+        )
+        say(
+            f"{said} under other ids. If the ids of the source have changed, delete the old documents: --sync does that"
+        )
 
 
 def _can_be_updated(run: "Run") -> bool:
