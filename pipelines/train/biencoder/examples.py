@@ -232,7 +232,7 @@ def divided(examples: Examples, share: float, seed: int) -> tuple[Examples, Exam
     """Return what to train on and what to hold out; examples of one group stay together.
 
     A group of more than a hundredth of all examples is trained on, since a boilerplate text binds that many together.
-    Judged queries share so many passages that nearly all are one group. Then the first texts are held out, with all
+    Judged queries share passages, so nearly all of them are one group. Then the first texts are held out, with all
     their examples; a second text may be in both parts, as in an evaluation of searches.
 
     Raises:

@@ -24,7 +24,7 @@ class Clicks:
         self.visit, self.count = visit, 0
 
     def on(self, control: Locator, leads_to: Locator | None = None) -> None:
-        """Click; again, uncounted, where the page was drawn anew under the mouse, so that Streamlit lost the click."""
+        """Click; again, uncounted, if Streamlit lost the click because it was redrawing the page."""
         control.click()
         self.count += 1
         if leads_to is not None:
