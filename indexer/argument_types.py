@@ -42,11 +42,21 @@ def _typed(method: FunctionType) -> Callable[..., Any]:
     @wraps(method)
     def call(*given: Any, **options: Any) -> Any:
         bound = signature.bind(*given, **options)
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = conformed(name, value, evaluated(method, name))
+        conform(bound, method)
         return method(*bound.args, **bound.kwargs)
 
     return call
+
+
+def conform(bound: inspect.BoundArguments, method: Callable[..., Any], but: Container[str] = ()) -> None:
+    """Check the arguments of a call against the annotations of a method, all but those named and `**options`.
+
+    Raises:
+        UsageError: An argument has the wrong type, or a count is negative.
+    """
+    for name, value in bound.arguments.items():
+        if name not in but and bound.signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
+            bound.arguments[name] = conformed(name, value, _evaluated(method, name))
 
 
 def conformed(name: str, value: Any, annotation: Any) -> Any:
@@ -83,7 +93,7 @@ def _of_python(value: Any, kinds: Mapping[Any, Any]) -> Any:
     return value.tolist() if getattr(value, "ndim", 1) == 0 or Iterable in kinds else value
 
 
-def evaluated(method: Callable[..., Any], name: str) -> Any:
+def _evaluated(method: Callable[..., Any], name: str) -> Any:
     """Return the annotation of a parameter, or Any if it names a type that is imported only for type checkers."""
     annotation = method.__annotations__.get(name, Any)
     if not isinstance(annotation, str):

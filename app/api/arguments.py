@@ -9,7 +9,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from ...indexer.argument_types import conformed, evaluated
+from ...indexer.argument_types import conform, conformed
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.sharded import lasting_file, open_stored
 from ...indexer.store.collection import StoredCollection
@@ -89,9 +89,7 @@ def checked(method: F) -> F:
             bound = signature.bind(*given, **options)
         except TypeError as error:  # Python's own message would name a class
             raise _not_bound(method.__name__, str(error)) from None
-        for name, value in bound.arguments.items():
-            if name not in PROGRESS and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[name] = conformed(name, value, evaluated(method, name))
+        conform(bound, method, but=PROGRESS)
         with _explained(bound.arguments):
             found = method(*bound.args, **bound.kwargs)
         return _iterated(found, bound.arguments) if inspect.isgenerator(found) else found

@@ -215,11 +215,10 @@ FEW_KNOWN = 5
 def _say_known_texts(report: "BuildReport") -> None:
     """Say if most of what was added was there under other ids."""
     if report.known_texts >= max(FEW_KNOWN, report.added / 2) and not report.deleted:
-        said = (
-            f"note: {report.known_texts:,} of the {counted(report.added, 'document')} added have texts that were there"
-        )
+        many = f"{report.known_texts:,} of the {counted(report.added, 'document')} added"
         say(
-            f"{said} under other ids. If the ids of the source have changed, delete the old documents: --sync does that"
+            f"note: {many} have texts that were already there under other ids. If the ids of the source have changed, "
+            "delete the old documents: --sync does that"
         )
 
 

@@ -31,9 +31,7 @@ By = Annotated[
 Span = Annotated[
     str | None, typer.Option("--period", help="Topics, with --by a date: year, quarter, month, week or day.")
 ]
-Shares = Annotated[
-    bool, typer.Option("--shares", help="With --by: shares of each period's or class's documents, not counts.")
-]
+Shares = Annotated[bool, typer.Option("--shares", help="With --by: show shares of each period or class, not counts.")]
 
 
 def show(

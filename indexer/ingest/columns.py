@@ -70,11 +70,8 @@ def known_columns(folder: Path) -> KnownColumns:
         return KnownColumns()
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
-            runs, types, forms = (
-                columns_of_runs(catalog, catalog.fields()),
-                catalog.get(GIVEN, {}),
-                catalog.get(FORMS, {}),
-            )
+            runs = columns_of_runs(catalog, catalog.fields())
+            types, forms = catalog.get(GIVEN, {}), catalog.get(FORMS, {})
             holds = partial(holds_some, [folder / "catalog.db"])
             return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, runs, holds)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date

@@ -59,10 +59,9 @@ def read_with_ids(
         _refuse_other_ids(reading, hint, known)
     named = reason not in ("as set", CODES) and (reason != AS_BEFORE or id_rank(column or "") is not None)
     found = None if reason == OWN else options.id if options.id == "" else column
-    texts = reading.parts[0].source.columns is not None
-    if texts and reason != "as set":
+    if reading.parts[0].source.columns is not None and reason != "as set":
         found = None  # a file of texts has no column of ids, and its path is that of an export
-    elif known.new and column is None and (reason.endswith(UNFIT) or reading.columns.metadata or reading.columns.title):
+    elif known.new and options.id is None and _has_no_ids(reading):
         found = ""  # a later table in which the column is there, and in order, would add every text again
     if column is None or (named and _is_large(source)):
         return reading, found
@@ -88,6 +87,13 @@ def read_with_ids(
             )
         )
     return reading, found
+
+
+def _has_no_ids(reading: Reading) -> bool:
+    """Return whether hashes are the ids of all tables; a list of texts alone says nothing of later tables."""
+    columns = reading.columns
+    told = columns.reasons.get("id", "").endswith(UNFIT) or columns.metadata or columns.title
+    return bool(told) and all(part.columns.id is None for part in reading.parts)
 
 
 def _refuse_other_ids(reading: Reading, hint: str, known: KnownColumns) -> None:
@@ -129,7 +135,7 @@ def _without_ids(part: Part, hint: str, several: bool) -> UsageError:
     said = (
         f"{part.source.name} has no column {on_one_line(hint)!r}, from which this collection takes its ids, so texts "
         f"that are there already would be added again: name the column with the ids ({other}"
-        f"{', for this file alone' if several else ''}); only if all its texts are new, a hash of each can be its id "
+        f"{', for this file alone' if several else ''}); or, if all its texts are new, take a hash of each as its id "
         f"({arg('id', '')})"
     )
     others = [column] if column else list(part.columns.metadata)

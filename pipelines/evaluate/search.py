@@ -12,7 +12,7 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError, did_you_mean, need
 from ...indexer.files import text_of
 from ...indexer.store.collection import StoredCollection
-from ...indexer.wording import on_one_line
+from ...indexer.wording import listed
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
 from ..search.trec import Query, run_queries
@@ -217,7 +217,7 @@ def evaluate_search(
     named = {id for key, _ in judged for id in qrels[key]}
     with collection.view() as view:
         if not any(view.document_number(id) is not None for id in sorted(named)):
-            said = f"{collection.path} has none of the judged documents, {_some(sorted(named))}"
+            said = f"{collection.path} has none of the judged documents, {listed(sorted(named))}"
             raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
     truth = {key: qrels[key] for key, _ in judged}
     found, first = [], None
@@ -226,10 +226,6 @@ def evaluate_search(
         found.append(replace(_quality(name, scores, first), second_stage=second_stage))
         first = first or scores["ndcg@10"]
     return found
-
-
-def _some(ids: Sequence[str]) -> str:
-    return ", ".join(map(on_one_line, ids[:3])) + (" …" if len(ids) > 3 else "")
 
 
 def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:

@@ -80,7 +80,7 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
         said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
         if column in BUILT_IN:
-            said = f"{column} is only for filters, not to count by: {existing([*view.fields, *runs.types])}"
+            said = f"documents cannot be counted by {column}, only filtered: {existing([*view.fields, *runs.types])}"
         raise UsageError(said, code="unknown-option", field="column", value=column)
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)

@@ -69,7 +69,7 @@ def test_another_column_that_is_named_like_an_id_is_refused_unless_it_has_ids_of
 ) -> None:
     """It added all documents again, since only a table in which nothing looked like an id was refused."""
     head, others = f"{name},text,month\n", "".join(row.replace("T-", "X-") for row in ROWS)
-    advice = rf'name the column with the ids \(id {name}\); only if all its texts are new, .* \(id=""\)$'
+    advice = rf'name the column with the ids \(id {name}\); or, if all its texts are new, .* \(id=""\)$'
     with pytest.raises(UsageError, match=f"t.csv has no column 'ticket_id', from which .*: {advice}"):
         run(made, others, head=head)
     assert len(Collection.open(made / "t.sonde")) == 40
@@ -134,6 +134,16 @@ def test_an_export_of_hashes_keeps_them(tmp_path: Path, choice: dict[str, str]) 
     assert again.report and (again.report.added, again.report.new_texts, len(again)) == (0, 1, 40)
 
 
+def test_of_several_files_only_one_has_ids(tmp_path: Path) -> None:
+    """What holds for the first file must not take the ids of the second when the same command is repeated."""
+    encoder: Any = FakeEncoder()
+    (tmp_path / "a.csv").write_text("text,month\n" + "".join(row.partition(",")[2] for row in ROWS[:20]))
+    (tmp_path / "b.csv").write_text(HEAD + "".join(ROWS[20:]))
+    for _ in range(2):
+        made = index([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "t.sonde", encoder=encoder)
+        assert len(made) == 40 and made.get("T-30").text == "The card number 30 was lost"
+
+
 def test_a_table_without_ids_that_gains_some_keeps_its_hashes(tmp_path: Path) -> None:
     run(tmp_path, "".join(row.partition(",")[2] for row in ROWS), head="text,month\n")
     assert len(run(tmp_path, "".join(ROWS))) == 40
@@ -163,7 +173,7 @@ def test_ids_in_another_form_are_noticed_by_their_texts(tmp_path: Path, sonde: C
     run(tmp_path, "".join(ROWS))
     (tmp_path / "t.csv").write_text(HEAD + "".join(ROWS).replace("T-", "t-") + "new,A new one,\n")
     ran = sonde("index", tmp_path / "t.csv", "--to", tmp_path / "t.sonde")
-    note = "note: 40 of the 41 documents added have texts that were there under other ids. If the ids of the source"
+    note = "note: 40 of the 41 documents added have texts that were already there under other ids. If the ids of the"
     assert note in ran.err and ran.out.startswith(f"{tmp_path / 't.sonde'}: 41 added")
     again = sonde("index", tmp_path / "t.csv", "--to", tmp_path / "t.sonde", "--sync", "--delete-most")
     assert again.out.startswith(f"{tmp_path / 't.sonde'}: 41 unchanged, 40 deleted") and "other ids" not in again.err

@@ -137,7 +137,7 @@ def test_a_text_column_of_dates_names_the_value_that_keeps_it_text(tmp_path: Pat
     ("column", "given", "said"),
     [
         ("color", {}, r"there is no column 'color': there are stars, price, day, kinds, new, tag:early"),
-        ("length", {}, r"^length is only for filters, not to count by: there are stars, price, day"),
+        ("length", {}, r"^documents cannot be counted by length, only filtered: there are stars, price, day"),
         ("stars", {"period": "year"}, "period is 'year', but 'stars' has no dates"),
         ("day", {"period": "hour"}, "period is 'hour': use year, quarter, month, week, day"),
         ("day", {"where": "color = 1"}, "color"),
