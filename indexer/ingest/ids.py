@@ -1,6 +1,5 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
-import shlex
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -130,15 +129,13 @@ def _first(reading: Reading, part: Part) -> list[Document]:
 
 
 def _without_ids(part: Part, hint: str, several: bool) -> UsageError:
-    column = part.columns.id
-    other = f"{arg('id')} {shlex.quote(column) if column else 'COLUMN'}"
     said = (
         f"{part.source.name} has no column {on_one_line(hint)!r}, from which this collection takes its ids, so texts "
-        f"that are there already would be added again: name the column with the ids ({other}"
+        f"that are there already would be added again: name the column with the ids ({arg('id')} COLUMN"
         f"{', for this file alone' if several else ''}); or, if all its texts are new, take a hash of each as its id "
         f"({arg('id', '')})"
     )
-    others = [column] if column else list(part.columns.metadata)
+    others = [name for name in (part.columns.id, *part.columns.metadata) if name]
     return UsageError(said, code="not-found", field="id", value=hint, alternatives=others)
 
 

@@ -69,7 +69,7 @@ def test_another_column_that_is_named_like_an_id_is_refused_unless_it_has_ids_of
 ) -> None:
     """It added all documents again, since only a table in which nothing looked like an id was refused."""
     head, others = f"{name},text,month\n", "".join(row.replace("T-", "X-") for row in ROWS)
-    advice = rf'name the column with the ids \(id {name}\); or, if all its texts are new, .* \(id=""\)$'
+    advice = r'name the column with the ids \(id COLUMN\); or, if all its texts are new, .* \(id=""\)$'
     with pytest.raises(UsageError, match=f"t.csv has no column 'ticket_id', from which .*: {advice}"):
         run(made, others, head=head)
     assert len(Collection.open(made / "t.sonde")) == 40
@@ -94,7 +94,7 @@ def test_several_files_are_checked_one_by_one(tmp_path: Path) -> None:
     for _ in range(2):  # the same command again changes nothing
         assert len(index(files, tmp_path / "t.sonde", encoder=encoder)) == 40
     (tmp_path / "b.csv").write_text(HEAD.replace("ticket_id", "doi") + "".join(ROWS[20:]).replace("T-", "U-"))
-    with pytest.raises(UsageError, match=r"b\.csv has no column 'ticket_id', .* \(id doi, for this file alone\)"):
+    with pytest.raises(UsageError, match=r"b\.csv has no column 'ticket_id', .* \(id COLUMN, for this file alone\)"):
         index(files, tmp_path / "t.sonde", encoder=encoder)
 
 
