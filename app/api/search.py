@@ -267,7 +267,7 @@ class Searching(Opened):
         """Return how often each value of a metadata field, or of a run's column, occurs.
 
         Args:
-            column: A metadata field, or a run's column such as "topic:NAME name".
+            column: A metadata field, the name of a run, or a run's column such as "topic:NAME name".
             where: Count only documents that pass this filter.
             period: "year", "quarter", "month", "week" or "day" counts dates by period.
 

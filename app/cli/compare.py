@@ -70,7 +70,8 @@ def _print(found: "Contrast | RunComparison") -> None:
                 size = counted(change.size, "document")
                 print(f"{title}: {change.number} ({snippet(change.name, 30)}), {size}: {parts}")
         return
-    print(f"cosine of the means {found.similarity:.3f} · {counted(found.common, 'document')} in both")
+    both = counted(found.common, "document")
+    print(f"similarity {found.similarity:.3f} (cosine of the mean embeddings) · {both} in both")
     for side in found.sides:
         print(f"{snippet(side.name, 80)}: {counted(side.documents, 'document')}")
         print(f"  terms     {', '.join(f'{term} {score:.1f}' for term, score in side.terms) or 'none'}")

@@ -55,7 +55,7 @@ def count(
     collection: CollectionPath,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="COLUMN", help="A metadata field, or a column of a run, such as 'topic:T name'."),
+        typer.Option("--by", metavar="COLUMN", help="A metadata field, a run, or a column of a run."),
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Count only documents that match this filter.")] = None,
     period: Annotated[

@@ -44,7 +44,7 @@ def _print_info(found: "Info", name: str) -> None:
     lines = {
         "documents": f"{found.documents:,}" + (f" in {counted(found.shards, 'shard')}" if found.shards else ""),
         "passages": f"{found.passages:,}"
-        + (f" ({counted(found.tombstones, 'tombstone')})" if found.tombstones else ""),
+        + (f", and {found.tombstones:,} deleted that `sonde compact` removes" if found.tombstones else ""),
         "model": f"{found.model}, {found.dimension} dimensions, {found.model_settings['dtype']}",
         "language": found.language or "not known",
         "index": _ann_line(found.ann, found.newer),
@@ -158,7 +158,7 @@ def compact(collection: CollectionPath, device: Device = "auto", json: Json = Fa
         print_json(asdict(report))
     else:
         print(
-            f"{counted(report.removed, 'tombstone')} removed, "
+            f"{counted(report.removed, 'deleted passage')} removed, "
             f"{counted(report.segments_before, 'segment')} became {report.segments}, "
             f"embeddings {size(report.bytes_before)} became {size(report.bytes)}, "
             f"the whole collection {size(report.disk_before)} became {size(report.disk)}"

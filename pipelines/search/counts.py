@@ -65,7 +65,7 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
 
     Args:
         view: The view that is counted.
-        column: A metadata field, or a run's column.
+        column: A metadata field, a run's column, or the name of a run.
         where: A filter; all documents if None.
         period: "year", "quarter", "month", "week" or "day" counts dates by period. Months such as "2024-05" can be
             counted by month, quarter and year.
@@ -74,14 +74,7 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         UsageError: The column does not exist, the filter is not valid, or a period is given for a column without dates.
     """
     runs = RunColumns(view.catalog)
-    if column not in view.fields and column not in runs.types:
-        known = {name.lower(): name for name in (*view.fields, *runs.types)}
-        near = get_close_matches(column.lower(), known, 1)
-        meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
-        said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
-        if column in BUILT_IN:
-            said = f"documents cannot be counted by {column}, only filtered: {existing([*view.fields, *runs.types])}"
-        raise UsageError(said, code="unknown-option", field="column", value=column)
+    column = _known(view, runs, column)
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)
     if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
@@ -97,6 +90,26 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
     named = _names(view, runs, column)
     names = tuple(named.get(value, str(value)) for value, _ in found.values) if named else ()
     return replace(found, low=None, high=None, mean=None, names=names)
+
+
+def _known(view: View, runs: RunColumns, column: str) -> str:
+    """Return a column by its name, or the main column of the only run with that name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if column in view.fields or column in runs.types:
+        return column
+    named = {runs.names.get(run.number) for run in list_runs(view.catalog, count=False) if run.name == column}
+    if len(found := named & set(runs.types)) == 1:
+        return found.pop()
+    known = {name.lower(): name for name in (*view.fields, *runs.types)}
+    near = get_close_matches(column.lower(), known, 1)
+    meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
+    said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
+    if column in BUILT_IN:
+        said = f"documents cannot be counted by {column}, only filtered: {existing([*view.fields, *runs.types])}"
+    raise UsageError(said, code="unknown-option", field="column", value=column)
 
 
 def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:

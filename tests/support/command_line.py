@@ -4,6 +4,7 @@ import math
 import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -98,7 +99,5 @@ def contents(folder: Path) -> str:
 
 def problems(folder: Path) -> list[str]:
     """Return what `verify` finds."""
-    collection = StoredCollection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
-    found = [f"{finding.part}: {finding.problem}" for finding in verify(collection)]
-    collection.close()
-    return found
+    with closing(StoredCollection.open(folder, encoder=FakeEncoder())) as collection:  # type: ignore[arg-type]
+        return [f"{finding.part}: {finding.problem}" for finding in verify(collection)]

@@ -83,6 +83,10 @@ def test_runs_are_counted_too(counted: Collection) -> None:
     called = {item.number: item.name for item in counted.run("two").items}
     assert groups.names == tuple(called[number] for number, _ in groups.values)  # type: ignore[index]
     assert counted.count_by("cluster:two name").names == counted.count_by("tag:early").names == ()
+    assert counted.count_by("two") == groups and counted.count_by("early") == counted.count_by("tag:early")
+    counted.tag("two", where="stars = 1")
+    with pytest.raises(UsageError, match=r"there is no column 'two' \(did you mean"):
+        counted.count_by("two")  # a tag has that name too
 
 
 def test_months_and_years_count_as_dates_for_periods_that_are_as_long(tmp_path: Path) -> None:
