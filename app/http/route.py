@@ -19,9 +19,9 @@ NOBODY = 499
 """Status in the metrics for a client that left before its answer; nobody receives it."""
 LARGE = 50_000
 """Bytes of a body from which on a thread reads it as JSON."""
-MOST_SIGNS = 1_000_000
+MOST_SIGNS = 250_000
 BRACKETS_COUNT = 5
-"""Commas and brackets in a body, of which a bracket counts as five: reading that many takes about 60 ms, during which
+"""Commas and brackets in a body, of which a bracket counts as five: reading that many takes up to 20 ms, during which
 Python answers nobody. 4 MB of texts have far fewer, and take 4 ms."""
 
 

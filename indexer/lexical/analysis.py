@@ -146,11 +146,12 @@ def stop_words(query: str, languages: Collection[str]) -> Callable[[str], bool]:
         query: Any text.
         languages: Codes; of these, the one that has most of the query's words on its list is the query's.
     """
-    stop_list = _stop_list(query, languages)
+    stop_list = _stop_list(query, tuple(languages))
     return (lambda _: False) if stop_list is None else (lambda word: not _telling_words(word, stop_list))
 
 
-def _stop_list(query: str, languages: Collection[str]) -> str | None:
+@lru_cache(maxsize=16)  # an explained search asks once for each hit
+def _stop_list(query: str, languages: tuple[str, ...]) -> str | None:
     """Return the language of the query's stop words; None where it has no list, or the query nothing else."""
     listed = [language for language in languages if language in STEMMERS and language not in NO_STOP_WORDS]
     found = min(listed, key=lambda language: len(_telling_words(query, language)), default=None)

@@ -62,11 +62,22 @@ def test_a_document_that_cannot_be(client: TestClient, local: Collection, docume
     assert len(local) == 3
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b'{"query": "caf\xe9"}', b"[" * 100_000, b"null", b'"text"'])
+@pytest.mark.parametrize("body", [b"", b"{", b'{"query": "caf\xe9"}', b"[" * 40_000, b"null", b'"text"'])
 def test_a_body_that_is_no_json_object(client: TestClient, body: bytes) -> None:
     answer = client.post("/search", content=body, headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(b"[" * 50_001, 413), (b"[" + b"1," * 249_999, 413), (b"1," * 250_000, 400)]
+)
+def test_a_body_has_250_000_commas_at_most_and_a_bracket_counts_as_five(
+    client: TestClient, body: bytes, status: int
+) -> None:
+    answer = client.post("/search", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert ("too many commas and brackets: send fewer values at once" in answer.json()["detail"]) == (status == 413)
 
 
 @pytest.mark.parametrize(
