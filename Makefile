@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights demo test test-versions test-distributed check lint types suite docs bench soak wheel constraints
+.PHONY: help install weights demo test test-long test-versions test-distributed check lint types suite docs bench soak wheel constraints
 
 # For the recipes that start Python thousands of times: compiled modules are kept, also where the environment forbids it.
 KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
@@ -31,9 +31,14 @@ demo: install ## index the standard library's docstrings and run three searches
 
 # From outside Python, only Chromium is needed: tests/support/browser.py gets one where there is none. The types are
 # checked beside the tests, and what that finds is printed in one piece.
-test: lint build/types/sonde ## lint, format, types and every test, the built wheel's included
+test: lint build/types/sonde ## lint, format, types and all tests but the long ones
 	@$(BIN)/python tests/support/browser.py
 	@$(MAKE) --no-print-directory --jobs 2 types suite
+
+# Apart from `make test`, so that it stays short: what takes many seconds, and is mostly held by shorter tests too.
+test-long: .venv/.compiled build/types/sonde ## long tests: tutorials, trainings, walks through the UI (5 minutes)
+	@$(BIN)/python tests/support/browser.py
+	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 -m long
 
 # Apart from `make test`, since it downloads 450 MB.
 test-versions: .venv/.versions ## the wheel: twine, its size, one job with the lowest and the newest versions (5 minutes)
@@ -64,8 +69,9 @@ docs: .venv/.tested ## build the manual as a site in build/site, and check its l
 bench: .venv/.bench ## run benchmarks/ and write build/benchmarks.md (two hours and a quarter)
 	$(BIN)/python benchmarks/report.py
 
+SOAKED := not slow and not gpu and not hub and not distributed
 soak: .venv/.tested ## try histories of writes with kills, power cuts, failing disks, damaged files (hours)
-	$(KEEP_COMPILED) SONDE_EXAMPLES=1000 SONDE_CASES=all OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(KEEP_COMPILED) SONDE_EXAMPLES=1000 SONDE_CASES=all OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "$(SOAKED)"
 	SONDE_HISTORIES=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/indexer/store/test_any_history.py
 	$(BIN)/python benchmarks/odd_collections.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kills.py

@@ -298,7 +298,7 @@ def csv(rows: list[dict[str, Any]]) -> str:
 
 
 RUNNABLE = [
-    example
+    pytest.param(example, marks=pytest.mark.long) if example.words[0] == "train" else example
     for example in EXAMPLES
     if not any(word in UNSAFE or word.startswith("s3://") for word in example.words)
     and (example.words[0] not in SERVERS or example.words[1:2] == ("key",))

@@ -41,7 +41,11 @@ WRITES = [["delete", "--where", "kind = 'money'"], ["compact"], ["info"]]
 
 
 @pytest.mark.parametrize(
-    ("model", "modes"), [("all-MiniLM-L6-v2", ("hide", "show", "elsewhere")), ("static", ("hide", "show"))]
+    ("model", "modes"),
+    [
+        pytest.param("all-MiniLM-L6-v2", ("hide", "show", "elsewhere"), marks=pytest.mark.long),
+        ("static", ("hide", "show")),
+    ],
 )
 def test_each_command_prints_the_same(folder: Path, model: str, modes: tuple[str, ...]) -> None:
     """Without the libraries of the full installation, with them, and without what Windows lacks."""

@@ -18,6 +18,8 @@ PAGES = sorted(FOLDER.glob("*.md"))
 BLOCK = re.compile(r'^```(console|python|text)(?: title="([^"]+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
 TIMES = re.compile(r"\b[\d,.]+ m?s\b")
 ENOUGH = 900
+LONG = ("faq", "labels", "model", "topics")
+"""Tutorials of half a minute and more."""
 SHORTER = {"--epochs 2": "--epochs 0.02 --batch 8"}
 """Only what takes minutes is shortened; `pytest -m slow tests/test_tutorials.py` runs it as it is."""
 
@@ -100,8 +102,14 @@ def started(command: str, folder: Path, shell: dict[str, str], log: Path) -> "su
     return process
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in LONG], ids=lambda page: page.stem)
 def test_it_can_be_followed(page: Path, tmp_path: Path, shell: dict[str, str]) -> None:
+    follow(page, tmp_path, shell, SHORTER)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem in LONG], ids=lambda page: page.stem)
+def test_a_longer_one_can_be_followed(page: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     follow(page, tmp_path, shell, SHORTER)
 
 

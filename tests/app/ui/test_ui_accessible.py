@@ -15,7 +15,6 @@ from fake_encoder import FakeEncoder
 from in_chromium import PATIENCE, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Browser, Page, expect
 from served_ui import Server, serving
-from thinned import thinned
 from ui_overview import mapped, shop, topics
 from ui_pages import Pages
 
@@ -98,7 +97,8 @@ def found(page: Page, url: str) -> list[str]:
     ("address", "scheme"),
     [
         *((address, "light") for address in PAGES),
-        *((address, "dark") for address in (*PAGES[:4], *thinned(PAGES[4:], 3))),
+        *((address, "dark") for address in PAGES[:4]),
+        *(pytest.param(address, "dark", marks=pytest.mark.long) for address in PAGES[4:]),
     ],
 )
 def test_no_page_has_a_serious_fault(page: Page, shelf: Server, address: str, scheme: Any) -> None:

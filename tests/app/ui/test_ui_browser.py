@@ -11,6 +11,7 @@ import re
 import time
 from pathlib import Path
 
+import pytest
 from in_chromium import activate, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Page, expect
 from product_reviews import index, reviews
@@ -26,6 +27,7 @@ def make_reviews(visit: Visit, tmp_path: Path) -> None:
     visit.press("Index 600 rows")
 
 
+@pytest.mark.long
 def test_from_a_file_to_hits_and_back_by_the_address(visit: Visit, tmp_path: Path) -> None:
     make_reviews(visit, tmp_path)
     page = visit.page

@@ -89,6 +89,7 @@ def reach(page: Page, control: Locator, key: str = "Tab", most: int = 120) -> No
     pytest.fail(f"{control} cannot be reached with {key}")
 
 
+@pytest.mark.long
 def test_the_whole_walk_by_keyboard(visit: Visit, server: Server, tmp_path: Path) -> None:
     """Search, open a hit, label, correct a label, export: without a mouse."""
     index(server, tmp_path)

@@ -82,7 +82,7 @@ def same(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("pooling", ["mean", pytest.param("cls", marks=pytest.mark.long)])
 @pytest.mark.parametrize("architecture", OURS)
 def test_the_vectors_of_sentence_transformers(tmp_path: Path, architecture: str, pooling: str) -> None:
     folder = save_transformer(tmp_path, architecture, pooling, normalize=pooling == "cls")
@@ -96,6 +96,7 @@ def test_the_vectors_of_sentence_transformers(tmp_path: Path, architecture: str,
         same(ours.encode_texts(texts[:1], query), expected[:1])
 
 
+@pytest.mark.long
 def test_hundreds_of_mixed_length_in_every_budget(tmp_path: Path) -> None:
     folder = save_transformer(tmp_path)
     ours, library = (load_encoder(str(folder), engine=engine, device="cpu") for engine in ("packed", "torch"))

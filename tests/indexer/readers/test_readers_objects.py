@@ -250,6 +250,7 @@ def peak_of(reading):
         tracemalloc.stop()
 
 
+@pytest.mark.long
 def test_memory_stays_flat_over_a_generator():
     rows = ({"text": f"text number {n} " * 10} for n in range(100_000))
     count, peak = peak_of(read_source(rows))

@@ -125,7 +125,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "step"), thinned(STEPS, 5))
+@pytest.mark.parametrize(("name", "step"), thinned(STEPS, 8))
 def test_killed_at_a_step_of_publishing(phases: dict[str, Phase], tmp_path: Path, name: str, step: str) -> None:
     phase = phases[name]
     passages = 6 * BATCH  # of a batch: the longest documents have six

@@ -160,7 +160,7 @@ def test_damaged_collections_are_read_or_refused_in_one_line(sound: Path, tmp_pa
     with closing(opened(sound)) as collection:
         expected = seen(collection)
     found = {}
-    for number in thinned(range(15), 3):
+    for number in thinned(range(15), 5):
         folder, what = mutated(sound, tmp_path, kind, 15, number)
         if problem := problem_of(folder, None if kind in ("sql", "json") else expected):
             found[number, what] = problem

@@ -15,7 +15,7 @@ from sonde.app.api import Collection
 RUNNER = Path(__file__).parents[2] / "support" / "clustered_run.py"
 MOMENTS = [
     ("cluster", "writing"),
-    ("topic", "fitting topics"),
+    pytest.param("topic", "fitting topics", marks=pytest.mark.long),
     ("topic", "writing"),
     ("map", "naming regions"),
 ]

@@ -101,6 +101,7 @@ def test_asking_again_gives_every_document_its_topic(shop: Collection) -> None:
     assert [answer.topic for answer in answers] == [known[key] for key in texts]
 
 
+@pytest.mark.long
 def test_the_same_topics_and_places_in_any_process_with_any_number_of_threads(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "support" / "themes_run.py"
     command = [sys.executable, script, tmp_path / "there.sonde"]

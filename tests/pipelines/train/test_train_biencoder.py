@@ -176,6 +176,7 @@ def test_a_tuned_model_is_better_on_held_out_queries_and_is_indexed_with(
     assert hit.score == pytest.approx(float(similar.max()), abs=2e-3)
 
 
+@pytest.mark.long
 def test_a_run_killed_by_a_signal_ends_with_the_weights_of_an_undisturbed_one(
     base: Path, data: Path, tmp_path: Path
 ) -> None:
