@@ -216,7 +216,7 @@ def delete(
 
     If an id does not exist, nothing is deleted. On a terminal, Sonde asks for confirmation before it deletes more than
     half of the documents; in a script, it does not. To see how many documents a filter matches, first run
-    `sonde count reviews.sonde --where ...`. `sonde compact` gives the disk space back.
+    `sonde count reviews.sonde --where ...`. `sonde compact` then removes what is left of them on the disk.
 
     \b
     Examples:
@@ -234,7 +234,8 @@ def delete(
         count = opened.delete(ids or (), where=where, progress=notify)
     if where is not None and not count:
         say(f"note: {opened.explain_filter(where)}")
-    print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted")
+    rest = "; `sonde compact` removes what is left of them on the disk" if count else ""
+    print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted{rest}")
 
 
 def _chosen(opened: "Collection", ids: Sequence[str], where: str | None) -> int:

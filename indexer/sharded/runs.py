@@ -6,7 +6,7 @@ run copies this file alone, not the catalogs with the texts.
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from ..files import make_folder, sha256
 from ..store.catalog import Catalog
 from ..store.documents import document_numbers
 from ..store.exchange import attached, changed_since
+from ..store.run_editing import forget_ids
 from ..store.runs import columns_of_runs
 from ..store.writing import forget_in_runs
 from .generations import committed_generation
@@ -80,23 +81,32 @@ def changed_runs(folder: Path, base: ShardedGeneration) -> Iterator[Writing]:
             writing.state = _published(folder, place, base.number + 1)
 
 
-def compacted_runs(folder: Path, base: ShardedGeneration) -> Published | None:
+def compacted_runs(
+    folder: Path, base: ShardedGeneration, known: Callable[[Sequence[str]], Collection[str]]
+) -> Published | None:
     """Publish the runs of a generation without the space of what was deleted; the caller holds the writer lock.
 
+    Args:
+        folder: The collection.
+        base: The generation.
+        known: As for `forget_ids`.
+
     Returns:
-        The new version, or the current one if that is as small or the disk is too full.
+        The new version, or the current one if nothing changes or the disk is too full.
     """
     if base.runs is None:
         return None
     with _place(folder) as place:
         try:
             with closing(_copy(folder, base.runs, place)) as catalog:
+                with catalog.transaction(write=True):
+                    forgot = forget_ids(catalog, known)
                 catalog.vacuum()
                 catalog.checkpoint()
         except sqlite3.OperationalError:
             return base.runs
         smaller = (place / "catalog.db").stat().st_size < runs_catalog(folder, base.runs).stat().st_size
-        return _published(folder, place, base.number + 1) if smaller else base.runs
+        return _published(folder, place, base.number + 1) if smaller or forgot else base.runs
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.disk import disk_bytes
-from ..store.documents import document_ids, document_numbers, ids_by_number
+from ..store.documents import document_ids, document_numbers, ids_by_number, numbers_by_id
 from ..store.members import documents_in_runs
 from ..store.models import PREVIOUS, model_folder
 from ..upkeep.delete import CompactReport
@@ -70,7 +70,9 @@ def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runn
         tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
         done = run_tasks(base, tasks, runner, notify=notify)
         base = collection.stored_generation
-        if (runs := compacted_runs(collection.path, base)) != base.runs:
+        with collection.view() as view:
+            runs = compacted_runs(collection.path, base, lambda ids: numbers_by_id(view.catalog, ids))
+        if runs != base.runs:
             commit(collection.path, replace(base, number=base.number + 1, runs=runs))
         remove_old_versions(collection.path, kept=1)
     compact_kept(collection.path, lambda other: compact_beside(collection.shards, other), notify)

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from .catalog import Catalog
 from .checksums import assignment_sum, change, results_part, run_checksum, run_part, store
-from .runs import Item, Run
+from .runs import Item, Run, items_of, list_runs
+
+BY_ID = ("representatives", "why")
+"""What items hold of single documents, at any depth: a list of ids, and what a check wrote by id."""
 
 
 def _no_docs() -> np.ndarray:
@@ -67,6 +70,53 @@ def _replace_assignments(catalog: Catalog, run: Run, edit: RunEdit) -> None:
         many("INSERT INTO run_documents VALUES (?, ?, ?, ?)", ((run.number, *row) for row in values))
         added = assignment_sum(*columns)
     change(catalog.runs.connection, results_part(run.number), added=added, removed=removed)
+
+
+def forget_ids(catalog: Catalog, known: Callable[[Sequence[str]], Collection[str]]) -> bool:
+    """Remove what items of runs hold of documents that are gone, inside a write transaction; return whether it did.
+
+    Args:
+        catalog: That of the runs.
+        known: Returns those of the given ids that documents have.
+    """
+    removed = False
+    for run in list_runs(catalog, count=False):
+        items = items_of(catalog, run)
+        ids = {item.number: set(_ids(item.data)) for item in items}
+        every = sorted(set().union(*ids.values()))
+        if gone := set(every).difference(known(every)):
+            changed = [item for item in items if ids[item.number] & gone]
+            edit_run(catalog, run, RunEdit([Item(one.number, one.name, _without(one.data, gone)) for one in changed]))
+            removed = True
+    return removed
+
+
+def _ids(data: Any) -> Iterator[str]:
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            yield from (one for one in value if isinstance(one, str)) if _is_by_id(name, value) else _ids(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _ids(value)
+
+
+def _without(data: Any, gone: Collection[str]) -> Any:
+    if isinstance(data, Mapping):
+        return {
+            name: _left(value, gone) if _is_by_id(name, value) else _without(value, gone)
+            for name, value in data.items()
+        }
+    return [_without(value, gone) for value in data] if isinstance(data, list) else data
+
+
+def _is_by_id(name: str, value: Any) -> bool:
+    return name in BY_ID and isinstance(value, (dict, list))
+
+
+def _left(value: dict[str, Any] | list[Any], gone: Collection[str]) -> dict[str, Any] | list[Any]:
+    if isinstance(value, dict):
+        return {id: one for id, one in value.items() if id not in gone}
+    return [id for id in value if id not in gone]
 
 
 def _npy(array: np.ndarray) -> bytes:

@@ -24,6 +24,7 @@ from ..store.integrity import sweep
 from ..store.late import move_late
 from ..store.lock import COLLECTION, writer_lock
 from ..store.passages import add_segment, move_passages, remove_segments, remove_tombstones
+from ..store.run_editing import forget_ids
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import delete_documents
 from ..wording import shown_id
@@ -75,6 +76,9 @@ def compact(folder: Path, *, ann: AnnSettings = AnnSettings(), notify: Notify = 
         sweep(folder, catalog)
         before, (_, live, removed) = catalog.segments(), catalog.counts()
         size_before = vectors_size(folder)
+        with catalog.transaction(write=True):
+            if forget_ids(catalog, lambda ids: numbers_by_id(catalog, ids)):
+                catalog.set(SPARSE, True)
         if removed or len(before) > -(-live // SEGMENT_ROWS):
             with catalog.transaction(write=True):
                 _rewrite(folder, catalog, before, notify)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster_corpus import made
+from fake_encoder import FakeEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonde.app.api import Collection
+from sonde.app.api import Collection, index
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import CHECK
 from sonde.pipelines.check import KINDS, CheckSettings
@@ -271,3 +272,26 @@ def test_without_columns_labels_and_leaks_are_left_out() -> None:
     assert CheckSettings().chosen == KINDS[2:]
     assert CheckSettings(label="a", split="b").chosen == KINDS
     assert CheckSettings(kinds=["short"]).chosen == ("short",)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_nothing_of_deleted_documents_is_left_after_compact(tmp_path: Path, shards: int | None) -> None:
+    signed = "Regards, Ann Brontosaurus of 12 Linden Avenue"
+    rows = [
+        {"id": f"{'ann' if n < 10 else 'd'}-{n}", "text": f"My parcel number{n} is late word{n * 7}."}
+        for n in range(40)
+    ]
+    for row in rows[:10]:
+        row["text"] += f"\n{signed}."
+    shop = index(rows, tmp_path / "shop.sonde", id="id", encoder=FakeEncoder(), shards=shards)  # type: ignore[arg-type]
+    shop.check(kinds=["boilerplate"])
+    shop.cluster("two", k=2)
+    assert len(shop.run("check").items[0].data["why"]) == 10
+    assert shop.delete(where="id LIKE 'ann-%'") == 10
+    shop.compact()
+    assert shop.run("check").items[0].data["why"] == {}
+    representatives = [id for item in shop.run("two").items for id in item.data["representatives"]]
+    assert representatives and not any(id.startswith("ann") for id in representatives)
+    files = [path.read_bytes() for path in shop.path.rglob("*") if path.is_file()]
+    assert not any(word in content for content in files for word in (b"12 Linden", b"ann-"))
+    assert shop.verify() == []
