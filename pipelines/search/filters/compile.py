@@ -116,6 +116,8 @@ _CURLY = re.compile("[‘’‚“”„«»‹›]")
 _RUN_COLUMN = re.compile(rf"\b(?:{'|'.join(KINDS)}):[\w:-]+")
 
 
+_COMMA = re.compile(r"\d[\d.]*,\d[\d.,]*")
+"""A number as many languages write it: 1.234,5."""
 _CALLS = re.compile(r"""(\b\w++|"[^"]+")\s++(?:contains?|includes?|has|matches)\s++'([^']*)'""", re.IGNORECASE)
 """Operators that other languages have: `title contains 'refund'`. Nothing is tried twice, however long a word is."""
 
@@ -127,6 +129,9 @@ def _sentence(where: str, error: ParseError) -> str:
     near = f" ({shown(found)})" if found else ""
     if column := _RUN_COLUMN.search(_QUOTED.sub("", where)):
         return f'the filter {shown(where)} cannot be read: write the column in double quotes: "{column[0]}" = …'
+    if found == "," and (comma := _COMMA.search(_QUOTED.sub("", where))):
+        said = f"the filter {shown(where)} cannot be read: write {comma[0]} with a decimal point"
+        return f"{said} and nothing between thousands, as in 1234.5"
     hint = "text takes single quotes, and a column name with spaces or colons, or that is an SQL word, double quotes"
     if said := _CALLS.search(where):
         hint = f"write {said[1]} LIKE '%{said[2]}%' for a text that contains this, and 'x' IN {said[1]} for a list"
@@ -179,10 +184,14 @@ def compile_filter(
         >>> compile_filter("stars >= 4", {"stars": Field("stars", "c0", "integer")})
         CompiledFilter(sql='m.c0 >= ?', parameters=(4,), fields=('stars',))
     """
-    operands = Operands(FieldNames(fields, runs), texts)
+    names = FieldNames(fields, runs)
+    operands = Operands(names, texts)
     try:
         found = _condition(where, operands)
     except UsageError as error:
+        if name := names.lacks_quotes(_QUOTED.sub("", where)):
+            said = f"the filter {shown(where)} cannot be read: write the column in double quotes: {name} = …"
+            raise UsageError(said, field="where", value=where) from None
         error.field, error.value = "where", where
         raise
     return CompiledFilter(found.sql, found.parameters, tuple(operands.used))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Literal
 
 from sqlglot import exp
@@ -35,6 +36,7 @@ SUPPORTED = (
     "joined by AND, OR, NOT and parentheses, and the functions LOWER, UPPER, LENGTH and CONTAINS"
 )
 _UNQUOTED_DATE = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?")
+_OTHER_FORMS = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d")
 _DATES = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.DATETIME)
 
 
@@ -317,9 +319,17 @@ def _between(operand: Operand, start: str, end: str) -> Fragment:
 def _period(operand: Operand, value: Value) -> Period:
     found = None if isinstance(value, (bool, float)) else period(str(value))
     if found is None:
-        says = f"{operand.name} is a date, and {_written(value)} is not one that can be read"
-        raise UsageError(f"{says}: write '2024-03-01' or '2024-03-01T12:00'")
+        days = {day for form in _OTHER_FORMS if (day := _day(str(value), form))}
+        way = f"'{days.pop()}'" if len(days) == 1 else "'2024-03-01' or '2024-03-01T12:00'"
+        raise UsageError(f"{operand.name} is a date, and {_written(value)} is not one that can be read: write {way}")
     return found
+
+
+def _day(text: str, form: str) -> date | None:
+    try:
+        return datetime.strptime(text.strip(), form).date()
+    except ValueError:
+        return None
 
 
 def _any_item(operand: Operand, test: Test) -> Fragment:

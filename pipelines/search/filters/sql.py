@@ -151,6 +151,12 @@ class FieldNames:
         """Whether a field has this name, in any case."""
         return name.lower() in map(str.lower, self._operands)
 
+    def lacks_quotes(self, where: str) -> str | None:
+        """Return the longest name in a text that needs double quotes in a filter, in these quotes; None without one."""
+        folded = where.casefold()
+        needing = [name for name in self._own if not re.fullmatch(r"[\w.]+", name) and name.casefold() in folded]
+        return _quoted(max(needing, key=len)) if needing else None
+
     def find(self, name: str, quoted: bool) -> Operand:
         """Return the field of this name, in the same case or, if only one fits, in another.
 
