@@ -21,7 +21,7 @@ from ..analysis.corpus import Corpus
 from . import copies, wording
 from .doubts import FEWEST, doubts
 from .outliers import outliers
-from .personal import personal
+from .personal import has_digits_in_a_row, personal
 from .settings import TITLES, CheckKind, CheckSettings
 
 KEPT = 100
@@ -170,6 +170,8 @@ class _Look:
             case "cut":
                 found = wording.cut(self.texts)
             case "personal data":
+                if self.settings.region is None and any(map(has_digits_in_a_row, self.texts)):
+                    self.notes.append(f"phone numbers without a country code were not looked for: give {arg('region')}")
                 found = personal(self.texts, self.settings.region)
         return _worst_first(found)
 

@@ -10,12 +10,12 @@ from functools import partial
 
 from .wording import Finding
 
-# The addresses that browsers accept (HTML Living Standard, 4.10.5.1.5), with a dot in the domain.
+# The addresses that browsers accept (HTML Living Standard, 4.10.5.1.5), with a dot in the domain, and with the letters
+# of any language (RFC 6531).
 _EMAIL = re.compile(
-    r"(?<![\w.+-])[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-    r"(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)+"
+    r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[^\W_](?:[\w-]{0,61}[^\W_])?(?:\.[^\W_](?:[\w-]{0,61}[^\W_])?)+"
 )
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE)
 _CARD = re.compile(r"(?<![\d.,-])\d(?:[ -]?\d){12,18}(?![\d.,-]?\d)")
 _IP = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]*\d)")
 _DIGITS = re.compile(r"(?:\d[\s().\-/]*){7}")
@@ -40,8 +40,13 @@ def personal(texts: Sequence[str], region: str | None = None) -> Iterator[Findin
             yield place, 1.0, ", ".join(found)
 
 
+def has_digits_in_a_row(text: str) -> bool:
+    """Return whether a text may hold a phone number without a country code: seven digits with little between them."""
+    return _DIGITS.search(text) is not None
+
+
 def _phone(text: str, region: str | None) -> bool:
-    if not _DIGITS.search(text) or (region is None and "+" not in text):
+    if not has_digits_in_a_row(text) or (region is None and "+" not in text):
         return False
     from phonenumbers import PhoneNumberMatcher
 

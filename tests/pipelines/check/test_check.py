@@ -1,6 +1,7 @@
 """`check`: each kind finds what was put there and nothing else, and the run is kept like any other."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,9 @@ def test_sentences_that_many_texts_have() -> None:
     ("text", "kinds"),
     [
         ("Write to ann.lee+shop@mail.example.com today", "e-mail address"),
+        ("Schreiben Sie an jürgen.müller@bäckerei-groß.de.", "e-mail address"),
+        ("iban: de89 3704 0044 0532 0130 00", "bank account"),
+        ("DE89-3704-0044-0532-0130-00", "bank account"),
         ("Call +44 20 7946 0958 after noon", "phone number"),
         ("My IBAN is DE89 3704 0044 0532 0130 00.", "bank account"),
         ("Card 4111 1111 1111 1111, please", "payment card"),
@@ -295,3 +299,13 @@ def test_nothing_of_deleted_documents_is_left_after_compact(tmp_path: Path, shar
     files = [path.read_bytes() for path in shop.path.rglob("*") if path.is_file()]
     assert not any(word in content for content in files for word in (b"12 Linden", b"ann-"))
     assert shop.verify() == []
+
+
+def test_phone_numbers_that_are_not_looked_for_are_told(tmp_path: Path) -> None:
+    shop = made([{"id": "a", "text": "Call 020 7946 0958"}, {"id": "b", "text": "nothing"}], tmp_path / "shop.sonde")
+    told = shop.check(kinds=["personal data"]).notes
+    assert [re.sub("[^a-z :-]", "", note) for note in told] == [
+        "phone numbers without a country code were not looked for: give region"
+    ]
+    there = shop.check(kinds=["personal data"], region="GB", replace=True)
+    assert (there.notes, [each.id for each in there.found["personal data"]]) == ((), ["a"])
