@@ -23,6 +23,7 @@ ELSEWHERE = {
     "--filter": "--where",
 }
 """Options that other programs have, with those of `sonde`."""
+_NO_NUMBER = re.compile(r"Invalid value for '(?P<option>[^']+)'.*?: (?P<value>'.*') is not a valid (?P<kind>int|float)")
 _COMPARISON = re.compile("[<>=!]+|i?like", re.IGNORECASE)
 _OPERATOR = re.compile(r"[<>=!]+\S*|and|or|not|in|is|i?like|between", re.IGNORECASE)
 
@@ -58,19 +59,28 @@ def _command(words: Sequence[str]) -> str:
 
 
 def corrected(words: Sequence[str], message: str, context: Any) -> str | None:
-    """Return what to say of an option or of arguments too many, if it is clear what was meant; None otherwise.
+    """Return what to say of an option, a number or arguments too many, if it is clear what was meant; None otherwise.
 
     Args:
         words: What follows `sonde`.
         message: What Click says.
         context: Click's context of the command, if it has one.
     """
+    if said := _NO_NUMBER.match(message):
+        return f"{said['option']} is {said['value']}: write {_number_like(said['value'], said['kind'])}"
     if message.startswith("No such option"):
         return _other_option(words, context) or _command_behind(words, context)
     if not message.startswith("Got unexpected extra argument"):
         return None
     said = _filter_in_quotes(words) or _query_in_quotes(words) or _command_behind(words, context)
     return said or _no_command(words, context)
+
+
+def _number_like(value: str, kind: str) -> str:
+    if kind == "int":
+        return "a whole number"
+    with_point = value.strip("'").replace(",", ".")
+    return with_point if re.fullmatch(r"-?\d+\.\d+", with_point) else "a number such as 0.5"
 
 
 def _other_option(words: Sequence[str], context: Any) -> str | None:

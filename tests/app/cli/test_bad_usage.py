@@ -86,6 +86,9 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "index a.csv --to n.sonde --recall 2": ("--recall is 2.0: give a number above 0 and at most 1", 2),
     "index a.csv --to n.sonde --memory -1": ("--memory is -1: give a number of MB, 1 or more", 2),
     "evaluate search C --modes foo": ("there is no mode 'foo': use hybrid, dense, lexical or rerank", 2),
+    "search C q --threshold 0,4": ("--threshold is '0,4': write 0.4", 2),
+    "search C q --weight 10%": ("--weight is '10%': write a number such as 0.5", 2),
+    "search C q -k zehn": ("-k is 'zehn': write a whole number", 2),
     "info review": ("there is no collection at review: did you mean reviews.sonde?", 1),
     "info x.sonde": ("there is no collection at x.sonde; here are: reviews.sonde", 1),
 }
