@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...indexer.encoder import ModelSpec
+from ...indexer.encoder.known_languages import known_languages
 from ...indexer.errors import Message, arg
+from ...indexer.languages import english_name
 from ...indexer.wording import counted
 from .labels import NONE_NAME, Label
 from .outcome import LabelReport
@@ -45,6 +48,15 @@ def notes_of(
     if report.changed:
         notes.append(f"{counted(report.changed, 'document')} left out: changed during the run")
     return tuple(Message(note) for note in notes)
+
+
+def untrained(spec: ModelSpec, language: str | None) -> tuple[str, ...]:
+    """Return a sentence if a model was not trained on the language of the collection; nothing if that is not known."""
+    known = known_languages(spec) if language else None
+    if not language or known is None or language in known:
+        return ()
+    why = f"the texts are in {english_name(language)}, which the model {spec.name} was not trained on"
+    return (f"{why}: read some texts of each label, correct 50 or more, or change the model with `sonde model`",)
 
 
 def _takes_most(report: LabelReport, name: str) -> bool:

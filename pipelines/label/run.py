@@ -26,7 +26,7 @@ from .corrections import Truths, truths_of, unused_corrections
 from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .notes import losses, notes_of
+from .notes import losses, notes_of, untrained
 from .outcome import (
     Classified,
     LabelReport,
@@ -239,6 +239,8 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
         notify(f"using {counted(int(here.sum()), 'correction')}")
     free = docs[~np.isin(docs, found.docs)]
     notes = unused_corrections(view.catalog, settings.name, labels, free, settings.multi_label)
+    if not here.any():
+        notes += untrained(view.collection.spec, view.catalog.get("language"))
     return Truths(found.docs[here], found.shares[here], notes=notes)
 
 

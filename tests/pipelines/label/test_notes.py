@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import Command
+from default_model import default_model
 from fake_encoder import FakeEncoder
 from themes import collection, rows
 
 from sonde.app.api import Collection, index
+from sonde.indexer.ingest import BuildSettings
 from sonde.pipelines.label import Label, LabelReport, LabelSettings
 from sonde.pipelines.label.notes import losses, notes_of
 
@@ -87,3 +89,15 @@ def test_a_label_that_corrections_empty_is_named(shop: Collection) -> None:
     assert "and 30 without the corrections, of which 0 name it" in report.notes[-1]
     without = shop.label(LABELS, replace=True, corrections=False)
     assert not any("without the corrections" in note for note in without.notes)
+
+
+def test_a_language_that_the_model_does_not_know_is_told_until_there_are_corrections(tmp_path: Path) -> None:
+    if not default_model():
+        pytest.skip("the static model is made from the default model, whose package is not installed")
+    texts = [f"Das Paket kam {'nie an' if n % 2 else 'doppelt an'}, Nummer {n}." for n in range(8)]
+    rows = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    shop = index(rows, tmp_path / "c.sonde", id="id", settings=BuildSettings(model="static", language="de"))
+    told = "the texts are in German, which the model static was not trained on: read some texts of each label"
+    assert [told in note for note in shop.label(["verloren", "doppelt"], none=False).notes] == [True]
+    shop.correct({"0": "doppelt"})
+    assert not any(told in note for note in shop.label(["verloren", "doppelt"], none=False, replace=True).notes)
