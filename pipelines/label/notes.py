@@ -95,9 +95,11 @@ def losses(labels: Sequence[Label], before: np.ndarray, after: np.ndarray, truth
         if had < FEWEST or has >= (1 - LOST) * had:
             continue
         favour = int((truth[:, number] > 0).sum())
-        naming = f"{favour:,} {'names' if favour == 1 else 'name'} it"
+        many = f"only {counted(favour, 'correction')}" if favour else "no correction"
+        naming = f"{many} {'name' if favour > 1 else 'names'} it"
+        way = f"if {has:,} are too few, find more" if has else "find"
         notes.append(
-            f"{label.name!r} has {counted(has, 'document')}, and {had:,} without the corrections, of which {naming}:"
-            f" if {has:,} are too few, find more documents of this label and correct them"
+            f"the corrections leave {label.name!r} with {counted(has, 'document')} instead of {had:,}, and {naming}: "
+            f"{way} documents of this label and correct them"
         )
     return notes

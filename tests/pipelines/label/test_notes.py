@@ -73,8 +73,8 @@ def test_labels_that_lost_most_documents_by_hand() -> None:
     after = np.repeat([0, 1, 2, -1], [4, 5, 0, 55])
     truth = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 0]])
     assert losses([Label("a"), Label("b"), Label("c")], before, after, truth) == [
-        "'a' has 4 documents, and 20 without the corrections, of which 1 names it: if 4 are too few, find more "
-        "documents of this label and correct them"
+        "the corrections leave 'a' with 4 documents instead of 20, and only 1 correction names it: if 4 are too few, "
+        "find more documents of this label and correct them"
     ]
 
 
@@ -85,10 +85,10 @@ def test_a_label_that_corrections_empty_is_named(shop: Collection) -> None:
     report = shop.label(LABELS, replace=True)
     left = report.counts["refund"]
     assert left < 8
-    assert report.notes[-1].startswith(f"'refund' has {left} document")
-    assert "and 30 without the corrections, of which 0 name it" in report.notes[-1]
+    assert report.notes[-1].startswith(f"the corrections leave 'refund' with {left} document")
+    assert "instead of 30, and no correction names it" in report.notes[-1]
     without = shop.label(LABELS, replace=True, corrections=False)
-    assert not any("without the corrections" in note for note in without.notes)
+    assert not any("the corrections leave" in note for note in without.notes)
 
 
 def test_a_language_that_the_model_does_not_know_is_told_until_there_are_corrections(tmp_path: Path) -> None:
