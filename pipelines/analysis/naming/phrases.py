@@ -138,15 +138,21 @@ def _commonest(forms: Counter[str]) -> str:
 def _lowered(form: str, key: Key, inside: Mapping[str, Counter[str]]) -> str:
     """Return a form that is only known from where capital letters say nothing.
 
-    A word is written as it is inside of sentences, else in lower case; acronyms stay.
+    The words stay, so that the phrase is one of the texts'. Their first letters are as they are inside of sentences.
     """
     words = form.split(" ")
     if len(words) != len(key):
         return form
-    return " ".join(
-        _commonest(inside[stem]) if stem in inside else word if sum(map(str.isupper, word)) > 1 else word.lower()
-        for word, stem in zip(words, key, strict=True)
-    )
+    return " ".join(_inside(word, inside.get(stem, Counter())) for word, stem in zip(words, key, strict=True))
+
+
+def _inside(word: str, forms: Counter[str]) -> str:
+    """Return a word as it, or else another form of it, is written inside of sentences; without one, in lower case."""
+    same = Counter({form: many for form, many in forms.items() if form.lower() == word.lower()})
+    if same:
+        return _commonest(same)
+    keeps = sum(map(str.isupper, word)) > 1 or _commonest(forms)[:1].isupper()
+    return word if keeps else word.lower()
 
 
 def counts_by_group(keys: Sequence[set[Key]], groups: np.ndarray, number: int) -> list[Counter[Key]]:

@@ -70,6 +70,20 @@ def test_a_phrase_has_the_form_that_people_write_most() -> None:
     assert found[key].text == "SharePoint" and found[york].text == "New York"
 
 
+@pytest.mark.parametrize(
+    ("language", "texts", "form"),
+    [
+        ("de", ["Schöne Grüße", "es ist schon gut, von Grüßen war die Rede"], "schöne Grüße"),
+        ("de", ["Kündigung erhalten", "mit zwei Kündigungen"], "Kündigung erhalten"),
+        ("en", ["Late delivery again", "of deliveries that came"], "late delivery"),
+    ],
+)
+def test_a_phrase_at_the_beginning_of_a_sentence_keeps_its_words(language: str, texts: list[str], form: str) -> None:
+    read = ReadTexts(texts, [language], np.ones(2, bool))
+    forms = {phrase.text for phrase in read.phrases(range(2), read.keys(0)).values()}
+    assert form in forms and not forms & {"schon Grüßen", "Kündigungen erhalten", "late deliveries"}
+
+
 @pytest.mark.parametrize(("one", "other", "same"), [
     ("fee", "fee", True), ("reserv", "reservat", True), ("top-up", "topup", True), ("auto-top", "auto", True),
     ("card", "care", False),
