@@ -45,7 +45,8 @@ def index_source(
     Says which columns were found, and what a long run will take, before it starts.
 
     Raises:
-        UsageError: No text column was found, ids repeat, or the settings contradict the collection.
+        UsageError: No text column was found or it is metadata of the collection, ids repeat, or the settings contradict
+            the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
     known = known_columns(folder)
@@ -131,15 +132,25 @@ def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
 
 
 def _say_other_text(reading: Reading, folder: Path, notify: Notify) -> None:
-    path = folder / "catalog.db"
+    path, fields = folder / "catalog.db", {}
     if path.is_file():
-        with suppress(SondeError), closing(Catalog.open(path)) as catalog:
-            say_other_text(reading, folder, catalog.fields(), notify)
+        with suppress(SondeError), closing(Catalog.open(path)) as catalog:  # the run says what is wrong with it
+            fields = catalog.fields()
+    say_other_text(reading, folder, fields, notify)
 
 
 def say_other_text(reading: Reading, folder: Path, fields: Container[str], notify: Notify) -> None:
-    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced."""
-    for name in reading.columns.text if reading.columns.reasons.get("text") != OWN else ():
+    """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced.
+
+    Raises:
+        UsageError: Nobody chose that column: the source lacks the one with the texts.
+    """
+    reason = reading.columns.reasons.get("text", "")
+    for name in reading.columns.text if reason != OWN else ():
+        if name in fields and not reason.startswith("as set"):
+            said = f"{reading.name} has no column with texts but {on_one_line(name)!r}, which is metadata in {folder}"
+            wanted = f"add the column of the texts, or give {arg('text')} to take another as the text"
+            raise UsageError(f"{said}: nothing was changed; {wanted}", code="not-found", field="text", value=name)
         if name in fields:
             said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
             notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))
