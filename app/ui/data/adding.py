@@ -1,6 +1,7 @@
 """Add texts to a collection, a new one or an existing one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from ....indexer.encoder import DEFAULT_MODEL, Encoder
 from ....indexer.encoder.models import STATIC_MODEL
 from ....indexer.errors import SondeError
 from ....indexer.ingest import BuildSettings, Estimate
-from ....indexer.readers import ReadOptions
+from ....indexer.readers import Preview, ReadOptions
 from ...api.functions import canonical_name, encoder_for, estimate_source, is_local, present, remembered_ids, size
 from ..jobs.job import Chain
 from ..page import BEGUN, MADE, escape_markdown, failure, go_to
@@ -118,7 +119,8 @@ def show_adding(shelf: Workspace, name: str) -> None:
     if not paths:
         st.caption("A row with a known id replaces that document. Unchanged texts are not embedded again.")
         return
-    _, options = choose_columns(paths, "add", remembered_ids(shelf.path(name)))
+    found, options = choose_columns(paths, "add", remembered_ids(shelf.path(name)))
+    options = options and _with_meant_text(shelf, name, found, options)
     if options is None:
         return
     sync = st.checkbox("Sync: delete documents that are not in these files", key="add-sync")
@@ -134,6 +136,22 @@ def show_adding(shelf: Workspace, name: str) -> None:
         "add",
         f"{'Sync' if sync else 'Add to'} {name}",
         "Sync" if sync else "Add",
+    )
+
+
+def _with_meant_text(shelf: Workspace, name: str, found: Preview, options: ReadOptions) -> ReadOptions | None:
+    """Ask before a column that is metadata of the collection replaces its texts; None until the visitor agrees."""
+    texts = options.texts or tuple(found.columns.text if found.columns and not found.fixed else ())
+    known = shelf.open(name).fields()
+    others = escape_markdown(", ".join(column for column in texts if column in known))
+    if not others:
+        return options
+    st.warning(
+        f"In this collection, {others} is metadata, not the text. If you go on, it replaces the text of each document "
+        "in the file. Choose another Text column, or a file with the texts."
+    )
+    return (
+        replace(options, text=texts) if st.checkbox(f"Replace the texts with {others}", key="add-text-meant") else None
     )
 
 

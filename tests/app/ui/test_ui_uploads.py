@@ -61,3 +61,22 @@ def test_added_texts_take_their_ids_from_the_column_of_the_collection(
     assert page.selectbox(key="add-id").value is None
     page.selectbox(key="add-id").set_value("number").run()
     assert not page.warning
+
+
+def test_a_file_without_the_texts_replaces_them_only_if_that_is_meant(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sonde.indexer.store.collection.is_local", lambda *_: True)
+    source = tmp_path / "reviews.csv"
+    source.write_text("id,text,about\n" + "".join(f"{n},some words {n},a long remark {n}\n" for n in range(20)))
+    index(source, pages.shelf / "reviews.sonde", text="text", encoder=pages.encoder)  # type: ignore[arg-type]
+    page = pages.open("data", collection="reviews", do="Add texts")
+    uploader: Any = page.get("file_uploader")[0]
+    only = "id,about\n" + "".join(f"{n},a longer remark {n}\n" for n in range(20))
+    uploader.set_value([("remarks.csv", only.encode(), "text/csv")]).run()
+    assert page.multiselect(key="add-text").value == ["about"]
+    [warning] = [each.value for each in page.warning]
+    assert warning.startswith("In this collection, about is metadata, not the text.")
+    assert "Add" not in [button.label for button in page.button]
+    page.checkbox(key="add-text-meant").check().run()
+    assert "Add" in [button.label for button in page.button]
