@@ -58,8 +58,9 @@ def unsupported(node: exp.Expr) -> UsageError:
 
 def unquoted(node: exp.Column, before: str = "") -> UsageError:
     """Return the error for a name where a text was probably meant; `before` is what stands on its left."""
-    text = node.name.replace("'", "''")
-    said = f"{shown(node.name)} is not a field: put text in single quotes, as in: {before}'{text}'"
+    written = ".".join(part.name for part in node.parts)
+    text = written.replace("'", "''")
+    said = f"{shown(written)} is not a field: put text in single quotes, as in: {before}'{text}'"
     return UsageError(said, code="not-found")
 
 

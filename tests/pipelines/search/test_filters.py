@@ -126,6 +126,7 @@ def test_what_is_found(connection, where, found):
     [
         ("strs > 3", r"there is no field 'strs' to filter by \(did you mean 'stars'\?\); the fields are: id, title,"),
         ('kind = "func"', r"'func' is not a field: put text in single quotes, as in: kind = 'func'"),
+        ("kind = cs.RO", r"^'cs.RO' is not a field: put text in single quotes, as in: kind = 'cs.RO'$"),
         ("nothing.at.all.of.this = 1", r"there is no field 'nothing.at.all.of.this' to filter by"),
         ("stars = 'good'", r"^stars is an integer; 'good' is not a number$"),
         ("stars = 'nan'", r"stars is an integer; 'nan' is not a number"),
