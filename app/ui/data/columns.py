@@ -105,6 +105,8 @@ def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
         "Metadata", free, default=free, key=f"{key}-metadata", format_func=lambda name: f"{name} ({found.types[name]})",
         help="Columns that you can filter, colour and group by.",
     )  # fmt: skip
+    if id == HASH:
+        st.caption("Without an Id column, a text that changes becomes a new document, and the old one stays.")
     if id is None:
         said = f"The collection takes its ids from {id_hint}. The file has no such column: choose the one with the ids."
         st.warning(escape_markdown(said))

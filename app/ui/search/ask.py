@@ -10,7 +10,8 @@ from ....pipelines.search.settings import MODES, SearchSettings
 from ...api import Collection
 from .filters import show_filters
 
-LONGEST = 2_000
+LONGEST = 20_000
+"""Characters of a query; the box takes no more. It stands in the address, which servers take up to 64 kB."""
 SIZES = (10, 20, 50)
 WIDE = 100
 """Hits that are paged through, counted in facets and highlighted on the map."""

@@ -75,6 +75,11 @@ def test_a_file_without_the_texts_replaces_them_only_if_that_is_meant(
     only = "id,about\n" + "".join(f"{n},a longer remark {n}\n" for n in range(20))
     uploader.set_value([("remarks.csv", only.encode(), "text/csv")]).run()
     assert page.multiselect(key="add-text").value == ["about"]
+    hashed = "Without an Id column, a text that changes becomes a new document, and the old one stays."
+    assert hashed not in [each.value for each in page.caption]
+    page.selectbox(key="add-id").set_value("a hash of the text").run()
+    assert hashed in [each.value for each in page.caption]
+    page.selectbox(key="add-id").set_value("id").run()
     [warning] = [each.value for each in page.warning]
     assert warning.startswith("In this collection, about is metadata, not the text.")
     assert "Add" not in [button.label for button in page.button]
