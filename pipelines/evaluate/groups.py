@@ -258,6 +258,7 @@ def evaluate_labels(
             _of_ids(view.catalog, labels, truth) if labels is not None else (_of_column(view, docs, truth), "")
         )
         found = _matching_run(view.catalog, {name for given in true.values() for name in given}, run)
+        written = {_plain(item.name): item.name for item in items_of(view.catalog, found)}
         names = {item.number: _plain(item.name) for item in items_of(view.catalog, found)}
         given = items_by_document(view.catalog, found, docs)
         applied = bool(found.report.get("corrected"))
@@ -278,7 +279,14 @@ def evaluate_labels(
         notes.append(f"{counted(empty, 'document')} without a value in {truth!r} left out")
     if len(both) < len(known):
         notes.append(f"{counted(len(known) - len(both), 'document')} with labels that you corrected left out")
-    return replace(quality, notes=tuple(notes))
+    return replace(_as_written(quality, written), notes=tuple(notes))
+
+
+def _as_written(quality: LabelQuality, written: Mapping[str, str]) -> LabelQuality:
+    """Return a quality with the names of classes as the run has them."""
+    classes = tuple(replace(each, label=written.get(each.label, each.label)) for each in quality.classes)
+    pairs = ((written.get(one, one), written.get(two, two), count) for one, two, count in quality.confusion)
+    return replace(quality, classes=classes, confusion=tuple(pairs))
 
 
 def _of_column(view: View, docs: Sequence[int], truth: str) -> dict[int, list[str]]:

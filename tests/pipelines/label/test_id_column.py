@@ -1,4 +1,4 @@
-"""Files with ids may call the column as the collection does, which remembers where its ids came from."""
+"""Names in files about a collection: the column of ids as the collection calls it, and labels as the run does."""
 
 import csv
 from collections.abc import Callable
@@ -75,3 +75,13 @@ def test_the_message_names_the_columns_and_not_a_row(tmp_path: Path) -> None:
     path.write_text("id,label\nT-1\n")
     with pytest.raises(UsageError, match=r"^row 1 of .*corr.csv gives 'T-1' an empty label"):
         read_corrections(path)
+
+
+def test_classes_are_named_as_the_run_names_them(tmp_path: Path) -> None:
+    texts = [{"id": str(n), "text": f"{'apple' if n % 2 else 'river'} {n}", "kind": ("APPLE", "river")[n % 2 - 1]}
+             for n in range(8)]  # fmt: skip
+    made = index(texts, tmp_path / "c.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    made.label(["Apple", "River"], name="kinds")
+    found = made.evaluate_labels("kinds", "kind")
+    assert [each.label for each in found.classes] == ["Apple", "River"]
+    assert {name for one, two, _ in found.confusion for name in (one, two)} == {"Apple", "River"}
