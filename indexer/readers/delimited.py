@@ -12,8 +12,9 @@ from itertools import islice
 from ..document import Skipped
 from ..errors import SondeError, UsageError, arg
 from ..wording import listed
-from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
+from .bytestream import SAMPLE_BYTES, ByteStream
 from .columns import known
+from .encoding import decoded_lines, detect_encoding
 from .source import Item, Meter, ReadOptions, Row, Source
 from .table_start import table_start
 

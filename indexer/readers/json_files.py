@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 
 from ..document import Skipped
 from ..errors import SondeError, arg
-from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
+from .bytestream import SAMPLE_BYTES, ByteStream
+from .encoding import decoded_lines, detect_encoding
 from .nested import DEEPEST, too_deep
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
 

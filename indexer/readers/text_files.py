@@ -16,9 +16,10 @@ from typing import BinaryIO
 from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
 from ..wording import counted, shown_path
-from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding, not_compressed
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream, not_compressed
 from .child_texts import TextReaders
 from .columns import Columns
+from .encoding import detect_encoding
 from .source import Meter, Place, ReadOptions, Source, source_errors
 
 SUFFIXES = {".txt": "text", ".text": "text", ".rst": "text", ".md": "markdown", ".markdown": "markdown"}
