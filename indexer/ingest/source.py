@@ -70,7 +70,7 @@ def index_source(
         folder,
         settings=settings,
         sample=sample,
-        remember=KnownColumns(known.new, id_column, reading.given_types, reading.forms).remember,
+        remember=KnownColumns(known.new, id_column, reading.given_types, reading.forms, options.encoding).remember,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source, folder),

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from .source import ReadOptions
+
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -42,10 +44,11 @@ _FEW = 3
 _MOST_ACCENTS = 0.3
 
 
-def detect_encoding(sample: bytes) -> str:
+def detect_encoding(sample: bytes, hint: str | None = None) -> str:
     """The encoding of text that begins with `sample`: a mark, else UTF-8 if it can be, else the likeliest legacy one.
 
-    UTF-8 with some broken bytes stays UTF-8: the rows that hold them are then skipped one by one.
+    UTF-8 with some broken bytes stays UTF-8: the rows that hold them are then skipped one by one. `hint` is taken in
+    place of a guess if the sample is valid in it.
     """
     for mark, name in _MARKS:
         if sample.startswith(mark):
@@ -53,7 +56,30 @@ def detect_encoding(sample: bytes) -> str:
     if (wide := _utf16_without_mark(sample)) is not None:
         return wide
     broken, whole = _broken_utf8(sample)
-    return "utf-8" if not broken or whole >= broken else _legacy(sample)
+    if not broken or whole >= broken:
+        return "utf-8"
+    return hint if hint and _is_valid(sample, hint) else _legacy(sample)
+
+
+def named_encoding(encoding: str, options: ReadOptions) -> str:
+    """The encoding that was found, as a note names it."""
+    return encoding + (", as before" if options.encoding is None and encoding == options.encoding_hint else "")
+
+
+def is_legacy(encoding: object) -> bool:
+    """Whether this names an encoding that Python knows, other than those of Unicode, which files show by themselves."""
+    try:
+        return isinstance(encoding, str) and not codecs.lookup(encoding).name.startswith("utf")
+    except (LookupError, ValueError):
+        return False
+
+
+def _is_valid(sample: bytes, encoding: str) -> bool:
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(sample)
+    except ValueError:
+        return False
+    return True
 
 
 def decoded_lines(file: BinaryIO, encoding: str, newline: str = "") -> io.TextIOWrapper:

@@ -30,6 +30,7 @@ class ReadOptions:
         leave_out: Columns that do not become metadata.
         delimiter: One character between the cells of a CSV file, or a name such as "tab".
         encoding: Encoding of text files, by any name that Python knows.
+        encoding_hint: That of text files that are not UTF-8, where `encoding` is None and they are valid in it.
         format: One of `FORMATS`, whatever the file's name; "lines" is one text per line.
         sheet: Name of the worksheet; the one with the most rows otherwise.
         max_chars: Longer texts are skipped.
@@ -53,6 +54,7 @@ class ReadOptions:
     leave_out: tuple[str, ...] = ()
     delimiter: str | None = None
     encoding: str | None = None
+    encoding_hint: str | None = None
     format: str | None = None
     sheet: str | None = None
     max_chars: int = 20_000_000

@@ -125,7 +125,7 @@ def index_sharded(
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     say_aside(reading, folder, notify)
     with _writing(folder, settings, notify):
-        remembered = (id_column, reading.given_types, reading.forms, origin_of(source, folder))
+        remembered = (id_column, reading.given_types, reading.forms, options.encoding, origin_of(source, folder))
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
@@ -155,7 +155,8 @@ def columns_of_shards(folder: Path, known: Sharding | None) -> KnownColumns:
     states = base.shards if base else ()
     catalogs = [shard_folder(folder, n) / state.version / "catalog.db" for n, state in enumerate(states) if state]
     holds = partial(holds_some, catalogs)
-    return KnownColumns(False, known.id_column, known.types, known.forms, known_columns_of_runs(folder), holds)
+    runs = known_columns_of_runs(folder)
+    return KnownColumns(False, known.id_column, known.types, known.forms, known.encoding, runs, holds)
 
 
 def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
@@ -271,7 +272,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
-    remembered: tuple[str | None, dict[str, str], dict[str, str], str | None],
+    remembered: tuple[str | None, dict[str, str], dict[str, str], str | None, str | None],
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
