@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from ..document import Value
 from ..errors import UsageError
+from .cell_parsers import NOTHING
 from .coercion import coerced
 from .column_types import kind_of, looks_like_dates
 from .values import cell_text
@@ -14,6 +15,8 @@ _FEWEST = 10
 """Values of a type, as a share and in number, beside which the others of the column look like slips."""
 _CODE = re.compile(r"-?0\d+")
 """A number with zeros before it."""
+_GROUPS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}|-?(0|[1-9]\d{0,2})")
+"""A number whose point can separate thousands, or one that has none."""
 
 
 def nearly_type(name: str, values: Sequence[Value]) -> tuple[str, str] | None:
@@ -52,3 +55,9 @@ def two_spellings(values: Sequence[Value]) -> tuple[str, str] | None:
         if seen.setdefault(text.rstrip("0"), text) != text:
             return seen[text.rstrip("0")], text
     return None
+
+
+def in_thousands(values: Sequence[Value]) -> str | None:
+    """Return the first string such as 1.234, if the points of all numbers may separate thousands; None otherwise."""
+    texts = [text for value in values if (text := cell_text(value).strip()).lower() not in NOTHING]
+    return next((text for text in texts if "." in text), None) if all(map(_GROUPS.fullmatch, texts)) else None

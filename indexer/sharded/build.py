@@ -34,7 +34,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text
+from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text, say_points
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -124,6 +124,7 @@ def index_sharded(
     reading, id_column = read_with_ids(source, columns_of_shards(folder, known), options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     say_aside(reading, folder, notify)
+    say_points(reading, notify)
     with _writing(folder, settings, notify):
         remembered = (id_column, reading.given_types, reading.forms, options.encoding, origin_of(source, folder))
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
