@@ -42,7 +42,7 @@ def nearly_type(name: str, values: Sequence[Value]) -> tuple[str, str] | None:
 def _others(name: str, kind: str, values: Sequence[Value]) -> list[str] | None:
     """Return the values that are not of a type; None if it has several ways to read them."""
     try:
-        found = coerced(name, kind, values)
+        found = coerced(name, kind, values, signs=False)
     except UsageError:
         return None
     return [cell_text(value).strip() for value in values if kind_of(found.value(value)) != kind]
