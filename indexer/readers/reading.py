@@ -198,6 +198,8 @@ class Part:
             return find_columns(rows, options, self.source.textual, self.source.note)
         except SondeError as error:
             error.prefix(self.source.name)
+            if self.source.begins:
+                error.suffix(self.source.above)
             raise
 
     def _items(self) -> Iterator[tuple[int, Item]]:

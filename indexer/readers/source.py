@@ -148,8 +148,8 @@ class Source(ABC):
     found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
     `encoding` is that of its text, "" if it has none or several.
     `columns` is set where the format fixes the roles. `heading` is the first row of a delimited file if it names the
-    columns, () if it does not, and None in formats whose records have names. `begins` is the line on which the table of
-    a delimited file seems to begin, 0 if it is the first.
+    columns, () if it does not, and None in formats whose records have names. `begins` is the line or, in a
+    worksheet, the row on which the table seems to begin, 0 if it is the first.
     """
 
     name: str
@@ -169,7 +169,8 @@ class Source(ABC):
     @property
     def above(self) -> str:
         """What to do about lines above the table."""
-        return f"the table seems to begin on line {self.begins}: remove the lines above it"
+        unit = "row" if self.format == "xlsx" else "line"
+        return f"the table seems to begin on {unit} {self.begins}: remove the {unit}s above it"
 
     @abstractmethod
     def items(self, meter: Meter) -> Iterator[Item]:
