@@ -87,7 +87,9 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     dates = tuple(name for name in texts if name not in nearly and looks_like_dates(profiles[name].values))
     reals = [name for name, kind in metadata.items() if kind == "real" and textual and name not in given]
     merged = {name: both for name in reals if (both := two_spellings(profiles[name].values))}
-    points = {name: one for name in reals if not types[name].form and (one := in_thousands(profiles[name].values))}
+    plain = [name for name in reals if not types[name].form]
+    plain += [name for name in options.type if name in types and types[name].form == "real"]
+    points = {name: one for name in plain if (one := in_thousands(profiles[name].values))}
     columns = Columns(
         text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged, points
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from ..document import Value
 from ..errors import UsageError
+from .amounts import usual_sign, without_sign
 from .cell_parsers import NOTHING
 from .coercion import coerced
 from .column_types import kind_of, looks_like_dates
@@ -59,5 +60,8 @@ def two_spellings(values: Sequence[Value]) -> tuple[str, str] | None:
 
 def in_thousands(values: Sequence[Value]) -> str | None:
     """Return the first string such as 1.234, if the points of all numbers may separate thousands; None otherwise."""
-    texts = [text for value in values if (text := cell_text(value).strip()).lower() not in NOTHING]
-    return next((text for text in texts if "." in text), None) if all(map(_GROUPS.fullmatch, texts)) else None
+    present = [value for value in values if value is not None and cell_text(value).strip().lower() not in NOTHING]
+    texts = [value.strip() for value in present if isinstance(value, str)]
+    sign = usual_sign(texts)
+    numbers = [without_sign(text, sign) for text in texts] if len(texts) == len(present) else []
+    return next((each for each in numbers if "." in each), None) if all(map(_GROUPS.fullmatch, numbers)) else None

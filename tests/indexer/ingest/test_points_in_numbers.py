@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import openpyxl
 import pytest
 from command_line import Command
 
@@ -53,3 +54,38 @@ def test_the_type_corrects_the_stored_numbers(tmp_path: Path, sonde: Command) ->
 )
 def test_other_numbers_get_no_note(tmp_path: Path, sonde: Command, numbers: tuple[str, ...]) -> None:
     assert "decimal point" not in sonde("index", table(tmp_path, numbers), "--to", tmp_path / "t.sonde").err
+
+
+def sheet(folder: Path, *numbers: object) -> Path:
+    book = openpyxl.Workbook()
+    for row in [("id", "text", "Wert"), *((n, f"Der Text {n}", number) for n, number in enumerate(numbers))]:
+        book.worksheets[0].append(row)
+    book.save(folder / "t.xlsx")
+    return folder / "t.xlsx"
+
+
+def test_texts_of_a_worksheet_get_the_note_when_they_become_numbers(tmp_path: Path, sonde: Command) -> None:
+    path, to = sheet(tmp_path, *NUMBERS), tmp_path / "t.sonde"
+    assert "decimal point" not in sonde("index", path, "--to", to).err
+    assert stored(tmp_path) == list(NUMBERS)
+    said = "note: 'Wert' is read with a decimal point, so 1.234 is less than 2: if the points separate thousands, "
+    ran = sonde("index", path, "--to", to, "--type", "Wert=real")
+    assert [line for line in ran.said if line.startswith(said)], ran.err
+    assert "decimal point" not in sonde("index", path, "--to", to).err  # the user has been told
+    assert "decimal point" not in sonde("index", path, "--to", to, "--type", "Wert=real:.").err
+    assert stored(tmp_path) == [1.234, 5.678, 12.5, 2.0, 750.0]
+    sonde("index", path, "--to", to, "--type", "Wert=real:,")
+    assert stored(tmp_path) == [1234.0, 5678.0, 12500.0, 2000.0, 750.0]
+
+
+def test_numbers_of_a_worksheet_get_no_note(tmp_path: Path, sonde: Command) -> None:
+    path = sheet(tmp_path, 1.234, 5.678, 12.345, 2, 750)
+    for given in ([], ["--type", "Wert=real"]):
+        assert "decimal point" not in sonde("index", path, "--to", tmp_path / "t.sonde", *given).err
+
+
+def test_amounts_with_a_sign_get_the_note_too(tmp_path: Path, sonde: Command) -> None:
+    path, to = table(tmp_path, tuple(f"{number} €" for number in NUMBERS)), tmp_path / "t.sonde"
+    assert "so 1.234 is less than 2:" in sonde("index", path, "--to", to, "--type", "Wert=real").err
+    assert "decimal point" not in sonde("index", path, "--to", to, "--type", "Wert=real:,").err
+    assert stored(tmp_path) == [1234.0, 5678.0, 12500.0, 2000.0, 750.0]
