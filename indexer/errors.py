@@ -82,7 +82,14 @@ class SondeError(Exception):
 
     def prefix(self, subject: str) -> None:
         """Put a subject, such as a file's name, before the message."""
-        self.message = Message(f"{subject}: {self.message.marked}")
+        self._replace(f"{subject}: {self.message.marked}")
+
+    def suffix(self, advice: str) -> None:
+        """Put more advice after the message."""
+        self._replace(f"{self.message.marked}; {advice}")
+
+    def _replace(self, marked: str) -> None:
+        self.message = Message(marked)
         self.args = (str(self.message),)
 
 

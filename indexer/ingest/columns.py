@@ -10,6 +10,7 @@ from ..document import Document
 from ..errors import SondeError
 from ..readers import ReadOptions
 from ..readers.coercion import known_types
+from ..readers.encoding import is_legacy
 from ..store.catalog import ID_COLUMN, Catalog, storable
 from ..store.documents import texts_by_id
 from ..store.retyping import GIVEN
@@ -17,8 +18,8 @@ from ..store.runs import columns_of_runs
 from ..store.writing import digest
 from .index import is_new
 
-FORMS = "forms"
-"""Property of a catalog: how numbers and dates of columns are written."""
+FORMS, ENCODING = "forms", "encoding"
+"""Properties of a catalog: how numbers and dates of columns are written, and the encoding that the user gave."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class KnownColumns:
         id: The column of the ids, "" if hashes of the texts were chosen, None if it remembers neither.
         types: Types that the user gave to metadata columns, by name, with the formats of dates.
         forms: How numbers and dates in other columns are written, such as "real:," or "date:%d/%m/%Y".
+        encoding: The encoding that the user gave, for later files that are not UTF-8.
         runs: Columns that runs of the collection add to an export, and that are no metadata.
         holds: Returns whether documents are those of the collection, under the same ids.
     """
@@ -38,6 +40,7 @@ class KnownColumns:
     id: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
+    encoding: str | None = None
     runs: tuple[str, ...] = ()
     holds: Callable[[Sequence[Document]], bool] = lambda _: False
 
@@ -47,7 +50,9 @@ class KnownColumns:
             options = replace(options, id="")
         hint = "" if self.new else self.id
         types, forms = known_types(self.types), known_types(self.forms)
-        return replace(options, id_hint=hint, type_hint=types, form_hint=forms, leave_out_hint=self.runs)
+        encoding = self.encoding if is_legacy(self.encoding) else None
+        options = replace(options, id_hint=hint, type_hint=types, form_hint=forms, leave_out_hint=self.runs)
+        return replace(options, encoding_hint=encoding)
 
     def remember(self, catalog: Catalog) -> None:
         """Write into a catalog what it does not know; its id column is that of the first run.
@@ -60,6 +65,8 @@ class KnownColumns:
             before = catalog.get(name, {})
             if before | found != before:
                 catalog.set(name, before | found)
+        if is_legacy(self.encoding) and catalog.get(ENCODING) != self.encoding:
+            catalog.set(ENCODING, self.encoding)
 
 
 def known_columns(folder: Path) -> KnownColumns:
@@ -73,7 +80,7 @@ def known_columns(folder: Path) -> KnownColumns:
             runs = columns_of_runs(catalog, catalog.fields())
             types, forms = catalog.get(GIVEN, {}), catalog.get(FORMS, {})
             holds = partial(holds_some, [folder / "catalog.db"])
-            return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, runs, holds)
+            return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, catalog.get(ENCODING), runs, holds)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
         return KnownColumns()
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..document import Document, Skipped
 from ..encoder import Encoder, load_encoder
 from ..encoder.precision import faster_precision
-from ..errors import Message, SondeError, UsageError, arg
+from ..errors import Message, SondeError, UsageError, arg, give_type
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
 from ..readers.column_finder import OWN
@@ -54,6 +54,7 @@ def index_source(
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     sample = reading.head(LANGUAGE_SAMPLE)
     say_aside(reading, folder, notify)
+    say_points(reading, notify)
     _say_other_source(source, folder, notify)
     _say_other_text(reading, folder, notify)
     if settings.sync and not settings.delete_most and not reading.once:
@@ -71,7 +72,7 @@ def index_source(
         folder,
         settings=settings,
         sample=sample,
-        remember=KnownColumns(known.new, id_column, reading.given_types, reading.forms).remember,
+        remember=KnownColumns(known.new, id_column, reading.given_types, reading.forms, options.encoding).remember,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source, folder),
@@ -90,6 +91,14 @@ def say_aside(reading: Reading, folder: Path, notify: Notify) -> None:
         names = listed([on_one_line(name) for name in reading.aside])
         said = f"note: {reading.name}: columns of runs of {folder} are left out of the metadata: {names}"
         notify(f"{said}. To keep such a column, rename it in the source")
+
+
+def say_points(reading: Reading, notify: Notify) -> None:
+    """Say which numbers are read with a decimal point although the point may separate thousands."""
+    for name, value in {name: value for part in reading.parts for name, value in part.columns.points.items()}.items():
+        more = math.floor(abs(float(value))) + 1
+        said = f"{on_one_line(name)!r} is read with a decimal point, so {value} is less than {more:,}"
+        notify(Message(f"note: {said}: if the points separate thousands, {give_type(name, 'real:,')}"))
 
 
 def say_misfits(reading: Reading, notify: Notify) -> dict[str, int]:

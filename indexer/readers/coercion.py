@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from ..document import TYPES, Value
 from ..errors import UsageError, arg, did_you_mean
 from ..wording import counted, on_one_line
+from .amounts import usual_sign, without_sign
 from .cell_parsers import (
     NOTHING,
     Form,
@@ -101,7 +102,7 @@ def _is_type(kind: object) -> bool:
     return kind in (*TYPES, "real:,", "real:.") or (kind.startswith(_FORMAT) and _is_format(kind.removeprefix(_FORMAT)))
 
 
-def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
+def coerced(column: str, kind: str, values: Sequence[Value], signs: bool = True) -> Coerced:
     """Return how the cells of a column become values of a type.
 
     Numbers and dates are written in many ways: the one that reads most of the sample is used.
@@ -110,6 +111,7 @@ def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
         column: Its name, for messages.
         kind: See `check_types`.
         values: A sample of its `natural` values.
+        signs: Whether numbers may have a sign such as €, if most of the sample have it.
 
     Raises:
         UsageError: No value of the sample fits, or two ways of reading dates or numbers differ and fit equally well.
@@ -117,6 +119,15 @@ def coerced(column: str, kind: str, values: Sequence[Value]) -> Coerced:
     if kind == "text":
         return Coerced(kind, None, kind)
     texts = [text for value in values if (text := cell_text(value).strip()).lower() not in NOTHING]
+    sign = usual_sign(texts) if signs and kind.startswith(("integer", "real")) else ""
+    if not sign:
+        return _plain(column, kind, texts)
+    found = _plain(column, kind, [without_sign(text, sign) for text in texts])
+    parse = found.parse
+    return replace(found, parse=lambda text: parse(without_sign(text, sign)) if parse else text)
+
+
+def _plain(column: str, kind: str, texts: Sequence[str]) -> Coerced:
     if kind not in TYPES:
         return _written(kind, texts)
     forms = _FORMS[kind]
@@ -162,7 +173,17 @@ def check_fit(column: str, kind: Coerced, values: Sequence[Value]) -> None:
         form = f" of the form {kind.form.removeprefix(_FORMAT)}" if kind.form.startswith(_FORMAT) else ""
         form += ' as JSON writes it, such as ["a", "b"]' if kind.kind == "list" else ""
         what = f"no value of the column {on_one_line(column)!r} is {NAMED[kind.kind]}{form}; the first one is {first!r}"
-        raise UsageError(f"{what}: give it another {arg('type')}", code="wrong-type", field="type", value=kind.kind)
+        other = ", such as real" if kind.kind == "integer" and _are_real(column, values) else ""
+        advice = f"give it another {arg('type')}{other}"
+        raise UsageError(f"{what}: {advice}", code="wrong-type", field="type", value=kind.kind)
+
+
+def _are_real(column: str, values: Sequence[Value]) -> bool:
+    try:
+        real_type = coerced(column, "real", values)
+    except UsageError:
+        return False
+    return any(kind_of(real_type.value(value)) == "real" for value in values)
 
 
 def _is_format(pattern: str) -> bool:

@@ -11,7 +11,7 @@ from ..wording import listed, on_one_line
 from .coercion import Coerced, check_fit, coerced, known_form
 from .column_types import ColumnType, decide_type, looks_like_dates
 from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
-from .slips import nearly_type, two_spellings
+from .slips import in_thousands, nearly_type, two_spellings
 from .source import ReadOptions, Row
 from .values import cell_text, natural
 
@@ -87,8 +87,11 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     dates = tuple(name for name in texts if name not in nearly and looks_like_dates(profiles[name].values))
     reals = [name for name, kind in metadata.items() if kind == "real" and textual and name not in given]
     merged = {name: both for name in reals if (both := two_spellings(profiles[name].values))}
+    plain = [name for name in reals if not types[name].form]
+    plain += [name for name in options.type if name in types and types[name].form == "real"]
+    points = {name: one for name in plain if (one := in_thousands(profiles[name].values))}
     columns = Columns(
-        text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged
+        text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged, points
     )
     return Roles(columns, types, aside)
 

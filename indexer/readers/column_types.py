@@ -12,13 +12,14 @@ from .cell_parsers import (
     boolean,
     common_date,
     common_number,
+    date_forms,
     integer,
     iso_date,
     json_list,
     parses_all,
     real,
 )
-from .months import are_seasons, common_month, looks_like_a_month
+from .months import are_seasons, common_month, looks_like_a_month, month_forms
 from .values import cell_text, natural
 
 NAMED = {
@@ -128,3 +129,18 @@ def looks_like_dates(values: Sequence[Value]) -> bool:
 def looks_like_a_date(text: str) -> bool:
     """Whether a text looks like a date or a month, in whatever form."""
     return len(text) <= 40 and (_LIKE_A_DATE.fullmatch(text) is not None or looks_like_a_month(text))
+
+
+_NUMBERED = re.compile(r"\d{1,2}([-./])\d{1,2}\1(\d{4}|\d\d)")
+
+
+def date_form(text: str) -> str:
+    """Return the type that reads a text which looks like a date, such as "date:%d.%m.%Y"; "date" if that is not clear.
+
+    Where the day and the month could be either way round, the day is first.
+    """
+    for form, parse in (*date_forms(), *month_forms()):
+        if parses_all(parse, [text]):
+            return form
+    found = _NUMBERED.fullmatch(text)
+    return f"date:%d{found[1]}%m{found[1]}%{'Y' if len(found[2]) == 4 else 'y'}" if found else "date"

@@ -154,7 +154,8 @@ class Columns:
     `reasons` says for text, title, id and language how the column was chosen, or why there is none.
     `dates` are columns of text that look like dates; `nearly` gives columns of text of which most values have another
     type, with what this is, and the first value that is not. `spellings` gives columns of real numbers with two strings
-    that are the same number, such as 1.1 and 1.10.
+    that are the same number, such as 1.1 and 1.10. `points` gives those whose decimal points may separate thousands,
+    with the first number that has one.
     `parts` holds the columns of each source by name where several that differ were given together.
     """
 
@@ -168,6 +169,7 @@ class Columns:
     dates: tuple[str, ...] = ()
     nearly: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     spellings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    points: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, "Columns"] = field(default_factory=dict)
 
     def describe(self) -> str:

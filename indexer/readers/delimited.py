@@ -12,8 +12,9 @@ from itertools import islice
 from ..document import Skipped
 from ..errors import SondeError, UsageError, arg
 from ..wording import listed
-from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
+from .bytestream import SAMPLE_BYTES, ByteStream
 from .columns import known
+from .encoding import decoded_lines, detect_encoding, named_encoding
 from .source import Item, Meter, ReadOptions, Row, Source
 from .table_start import table_start
 
@@ -139,7 +140,7 @@ class Delimited(Source):
         self.total = stream.size
         self._longest = max(_LONGEST_CELL, options.max_chars)
         csv.field_size_limit(max(csv.field_size_limit(), self._longest))
-        self.encoding = options.encoding or detect_encoding(stream.sample)
+        self.encoding = options.encoding or detect_encoding(stream.sample, options.encoding_hint)
         lines = sample_lines(stream, self.encoding)
         self._check_delimiter(lines, options)
         self.dialect = sniff_dialect(lines, options.separator, tabs_first=format == "tsv")
@@ -153,7 +154,7 @@ class Delimited(Source):
         self._header = column_names(rows[0] if self._named else [""] * len(rows[0]))
         delimiters = (options.separator,) if options.separator else _DELIMITERS
         self.begins = table_start(lines, delimiters)
-        self.note = self._how()
+        self.note = self._how(named_encoding(self.encoding, options))
         self.nothing = f"has a header ({listed(self._header)}) but no rows: give a file with content"
 
     def items(self, meter: Meter) -> Iterator[Item]:
@@ -177,12 +178,12 @@ class Delimited(Source):
                 code="not-found", field="delimiter", value=options.delimiter,
             )  # fmt: skip
 
-    def _how(self) -> str:
+    def _how(self, encoding: str) -> str:
         names = {"\t": "tab", "\x1f": "none"}
         delimiter = names.get(self.dialect.delimiter, repr(self.dialect.delimiter))
         quotes = "" if self.dialect.quotechar else ", without quoting"
         begins = f"; {self.above}" if self.begins else ""
-        return f"delimiter {delimiter}{quotes}, {self.encoding}" + ("" if self._named else ", no header") + begins
+        return f"delimiter {delimiter}{quotes}, {encoding}" + ("" if self._named else ", no header") + begins
 
     def _item(self, origin: str, row: Sequence[str] | None, records: "_Records") -> Item:
         line = records.line

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from ..errors import UsageError, arg
 from . import text_files
-from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream
 from .columns import text_rank
 from .delimited import Delimited, sample_lines, sniff_dialect
+from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
 from .source import ReadOptions, Source
 from .tables import Parquet, Workbook

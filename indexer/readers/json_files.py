@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 
 from ..document import Skipped
 from ..errors import SondeError, arg
-from .bytestream import SAMPLE_BYTES, ByteStream, decoded_lines, detect_encoding
+from .bytestream import SAMPLE_BYTES, ByteStream
+from .encoding import decoded_lines, detect_encoding, named_encoding
 from .nested import DEEPEST, too_deep
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
 
@@ -29,11 +30,11 @@ class _Lines(Source):
         self.name = stream.name
         self.once = stream.once
         self.total = stream.size
-        self.encoding = options.encoding or self._detected(stream.sample)
-        self.note = self.encoding if self.encoding not in ("utf-8", "utf-8-sig") else ""
+        self.encoding = options.encoding or self._detected(stream.sample, options.encoding_hint)
+        self.note = named_encoding(self.encoding, options) if self.encoding not in ("utf-8", "utf-8-sig") else ""
 
     @abstractmethod
-    def _detected(self, sample: bytes) -> str: ...
+    def _detected(self, sample: bytes, hint: str | None) -> str: ...
 
     @abstractmethod
     def _item(self, origin: str, line: str) -> Item: ...
@@ -57,8 +58,8 @@ class _Lines(Source):
 class PlainLines(_Lines):
     """Each line is a text; blank ones are none."""
 
-    def _detected(self, sample: bytes) -> str:
-        return detect_encoding(sample)
+    def _detected(self, sample: bytes, hint: str | None) -> str:
+        return detect_encoding(sample, hint)
 
     def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
         super().__init__(stream, options, format)
@@ -73,8 +74,9 @@ class JsonLines(_Lines):
 
     _newline = "\n"
 
-    def _detected(self, sample: bytes) -> str:
-        return "utf-8" if (found := detect_encoding(sample)).startswith(("cp", "koi")) else found
+    def _detected(self, sample: bytes, hint: str | None) -> str:
+        found = detect_encoding(sample, hint)
+        return "utf-8" if found != hint and found.startswith(("cp", "koi")) else found
 
     def _item(self, origin: str, line: str) -> Item:
         try:
@@ -111,7 +113,7 @@ class JsonArray(Source):
         self._stream = stream.on_disk() if stream.once else stream
         self.name = stream.name
         self.total = self._stream.size
-        self._encoding = options.encoding or detect_encoding(stream.sample)
+        self._encoding = options.encoding or detect_encoding(stream.sample, options.encoding_hint)
         if not stream.sample.strip() and self._is_blank():
             raise SondeError(f"{self.name} is empty: give a file with content")
         self._prefix = self._find_array()

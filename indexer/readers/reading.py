@@ -8,11 +8,11 @@ from itertools import chain
 from ..document import Document, Skipped, Value, is_blank
 from ..errors import SondeError, UsageError, arg
 from ..wording import counted
-from .bytestream import broken_byte, is_undecoded
 from .coercion import Coerced, Misfits
 from .column_finder import Roles, document_columns, find_columns
 from .column_types import ColumnType
 from .columns import Columns, merged
+from .encoding import broken_byte, is_undecoded
 from .nested import LISTS, NestedError, weight
 from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
 from .values import cell_text, id_text, natural
@@ -198,6 +198,8 @@ class Part:
             return find_columns(rows, options, self.source.textual, self.source.note)
         except SondeError as error:
             error.prefix(self.source.name)
+            if self.source.begins:
+                error.suffix(self.source.above)
             raise
 
     def _items(self) -> Iterator[tuple[int, Item]]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from ..document import Value
 from ..errors import UsageError
+from .amounts import usual_sign, without_sign
+from .cell_parsers import NOTHING
 from .coercion import coerced
 from .column_types import kind_of, looks_like_dates
 from .values import cell_text
@@ -14,6 +16,8 @@ _FEWEST = 10
 """Values of a type, as a share and in number, beside which the others of the column look like slips."""
 _CODE = re.compile(r"-?0\d+")
 """A number with zeros before it."""
+_GROUPS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}|-?(0|[1-9]\d{0,2})")
+"""A number whose point can separate thousands, or one that has none."""
 
 
 def nearly_type(name: str, values: Sequence[Value]) -> tuple[str, str] | None:
@@ -39,7 +43,7 @@ def nearly_type(name: str, values: Sequence[Value]) -> tuple[str, str] | None:
 def _others(name: str, kind: str, values: Sequence[Value]) -> list[str] | None:
     """Return the values that are not of a type; None if it has several ways to read them."""
     try:
-        found = coerced(name, kind, values)
+        found = coerced(name, kind, values, signs=False)
     except UsageError:
         return None
     return [cell_text(value).strip() for value in values if kind_of(found.value(value)) != kind]
@@ -52,3 +56,12 @@ def two_spellings(values: Sequence[Value]) -> tuple[str, str] | None:
         if seen.setdefault(text.rstrip("0"), text) != text:
             return seen[text.rstrip("0")], text
     return None
+
+
+def in_thousands(values: Sequence[Value]) -> str | None:
+    """Return the first string such as 1.234, if the points of all numbers may separate thousands; None otherwise."""
+    present = [value for value in values if value is not None and cell_text(value).strip().lower() not in NOTHING]
+    texts = [value.strip() for value in present if isinstance(value, str)]
+    sign = usual_sign(texts)
+    numbers = [without_sign(text, sign) for text in texts] if len(texts) == len(present) else []
+    return next((each for each in numbers if "." in each), None) if all(map(_GROUPS.fullmatch, numbers)) else None

@@ -30,6 +30,7 @@ class ReadOptions:
         leave_out: Columns that do not become metadata.
         delimiter: One character between the cells of a CSV file, or a name such as "tab".
         encoding: Encoding of text files, by any name that Python knows.
+        encoding_hint: That of text files that are not UTF-8, where `encoding` is None and they are valid in it.
         format: One of `FORMATS`, whatever the file's name; "lines" is one text per line.
         sheet: Name of the worksheet; the one with the most rows otherwise.
         max_chars: Longer texts are skipped.
@@ -53,6 +54,7 @@ class ReadOptions:
     leave_out: tuple[str, ...] = ()
     delimiter: str | None = None
     encoding: str | None = None
+    encoding_hint: str | None = None
     format: str | None = None
     sheet: str | None = None
     max_chars: int = 20_000_000
@@ -146,8 +148,8 @@ class Source(ABC):
     found. `note` says how it is read where that was found out, `nothing` what is wrong when there is no item.
     `encoding` is that of its text, "" if it has none or several.
     `columns` is set where the format fixes the roles. `heading` is the first row of a delimited file if it names the
-    columns, () if it does not, and None in formats whose records have names. `begins` is the line on which the table of
-    a delimited file seems to begin, 0 if it is the first.
+    columns, () if it does not, and None in formats whose records have names. `begins` is the line or, in a
+    worksheet, the row on which the table seems to begin, 0 if it is the first.
     """
 
     name: str
@@ -167,7 +169,8 @@ class Source(ABC):
     @property
     def above(self) -> str:
         """What to do about lines above the table."""
-        return f"the table seems to begin on line {self.begins}: remove the lines above it"
+        unit = "row" if self.format == "xlsx" else "line"
+        return f"the table seems to begin on {unit} {self.begins}: remove the {unit}s above it"
 
     @abstractmethod
     def items(self, meter: Meter) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""The line on which the table of a delimited file seems to begin, where a report has lines above its header."""
+"""The line on which the table seems to begin, where a report has lines above its header."""
 
 import csv
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from .columns import known
 
 _LEAST_ROWS = 3
 """Rows below a header, at least: fewer of one width say little."""
-_LINES = 1_000
+LINES = 1_000
 
 
 def table_start(lines: Sequence[str], delimiters: Sequence[str]) -> int:
@@ -22,7 +22,7 @@ def table_start(lines: Sequence[str], delimiters: Sequence[str]) -> int:
         delimiters: Those that the file may have.
     """
     for delimiter in delimiters:
-        reader = csv.reader(iter(lines[:_LINES]), delimiter=delimiter)
+        reader = csv.reader(iter(lines[:LINES]), delimiter=delimiter)
         rows: list[tuple[int, list[str]]] = []
         try:
             before = 0
@@ -34,6 +34,26 @@ def table_start(lines: Sequence[str], delimiters: Sequence[str]) -> int:
             continue
         if line := _header_below(rows):
             return line
+    return 0
+
+
+def sheet_start(rows: Sequence[tuple[int, list[str]]]) -> int:
+    """Return the row, from 2, of what looks like a header in a worksheet below other rows; 0 if nothing does.
+
+    As in `table_start`; or, below rows of which at most half of the cells are filled, a row of different words.
+
+    Args:
+        rows: The first rows with content, with their numbers, all equally long.
+    """
+    if found := _header_below(rows):
+        return found
+    for place, (number, cells) in enumerate(rows):
+        filled = list(filter(None, map(str.strip, cells)))
+        if len(filled) == len(cells) > 2 and len(set(filled)) == len(filled):
+            words = all(any(map(str.isalpha, cell)) for cell in cells)
+            return number if words and 0 < place < len(rows) - _LEAST_ROWS else 0
+        if 2 * len(filled) > len(cells) or any(map(known, filled)):
+            return 0
     return 0
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError, SondeError, UsageError, did_you_mean
@@ -10,6 +11,7 @@ from ..wording import counted, listed
 from .bytestream import ByteStream
 from .delimited import column_names
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
+from .table_start import LINES, sheet_start
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,6 +110,7 @@ class Workbook(Source):
         import python_calamine
 
         self.name = stream.name
+        self.format = format
         self._stream = stream.on_disk()
         self.total = stream.size if stream.size is not None else self._stream.size
         with self._errors():
@@ -115,6 +118,7 @@ class Workbook(Source):
             self._sheet, others = self._chosen(options.sheet)
             self._top, self._names = self._header()
         self.note = f"sheet {self._sheet!r}" + (f", the largest; not read: {others}" if others else "")
+        self.note += f"; {self.above}" if self.begins else ""
         self.nothing = (
             f"has a header ({listed(self._names)}) but no rows in sheet {self._sheet!r}: give one with content"
         )
@@ -144,10 +148,14 @@ class Workbook(Source):
             raise SondeError(said) from error
 
     def _header(self) -> tuple[int, list[str]]:
-        for number, cells in enumerate(self._book.get_sheet_by_name(self._sheet).iter_rows(), start=1):
-            if any(cell != "" for cell in cells):
-                return number, column_names([str(_cell_value(cell)) for cell in cells])
-        return 0, []
+        """Return the number of the first row with content, and the names of the columns; also set `begins`."""
+        numbered = enumerate(self._book.get_sheet_by_name(self._sheet).iter_rows(), start=1)
+        filled = ((number, cells) for number, cells in numbered if any(cell != "" for cell in cells))
+        rows = [(number, [str(_cell_value(cell)) for cell in cells]) for number, cells in islice(filled, LINES)]
+        if not rows:
+            return 0, []
+        self.begins = sheet_start(rows)
+        return rows[0][0], column_names(rows[0][1])
 
     def _chosen(self, name: str | None) -> tuple[str, str]:
         """Return the sheet to read and, unless it was given, the others that have rows."""

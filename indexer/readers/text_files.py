@@ -16,9 +16,10 @@ from typing import BinaryIO
 from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
 from ..wording import counted, shown_path
-from .bytestream import COMPRESSED_SUFFIXES, ByteStream, detect_encoding, not_compressed
+from .bytestream import COMPRESSED_SUFFIXES, ByteStream, not_compressed
 from .child_texts import TextReaders
 from .columns import Columns
+from .encoding import detect_encoding
 from .source import Meter, Place, ReadOptions, Source, source_errors
 
 SUFFIXES = {".txt": "text", ".text": "text", ".rst": "text", ".md": "markdown", ".markdown": "markdown"}
@@ -63,18 +64,21 @@ class Content:
     metadata: Mapping[str, int] = field(default_factory=dict)
 
 
-def read_content(data: bytes, format: str, encoding: str | None) -> Content:
+def read_content(data: bytes, format: str, encoding: str | None, hint: str | None = None) -> Content:
     """The content of a file.
 
     Args:
         data: The file's bytes.
         format: text, markdown, html or pdf.
         encoding: The encoding where the user declared it.
+        hint: That of a file which neither is UTF-8 nor names another one.
 
     Raises:
         UnreadableError: The file is broken, protected, or holds no text at all.
     """
     readers: dict[str, Callable[[bytes, str | None], Content]] = {"markdown": _markdown, "html": _html, "pdf": _pdf}
+    if encoding is None and hint and format != "pdf" and not (format == "html" and _declared(data)):
+        encoding = detect_encoding(data, hint)
     content = readers.get(format, _plain)(data, encoding)
     if is_blank(content.text):
         raise UnreadableError("no text in it" if data else "the file is empty")
@@ -228,7 +232,7 @@ def read_text_file(key: str, file: Path, options: ReadOptions) -> Document | Ski
             with ByteStream(key, file).open(Meter()) as stream:
                 data = not_compressed(key, _bounded(stream, format, options))
                 status = file.stat()
-            content = read_content(data, format, options.encoding)
+            content = read_content(data, format, options.encoding, options.encoding_hint)
     except (UnreadableError, SondeError) as error:
         return Skipped(key, str(error))
     return _document(key, content, status)
@@ -255,7 +259,7 @@ class TextStream(Source):
         try:
             with self._stream.open(meter) as file:
                 data = not_compressed(self.name, _bounded(file, self._format, self._options))
-            content = read_content(data, self._format, self._options.encoding)
+            content = read_content(data, self._format, self._options.encoding, self._options.encoding_hint)
         except UnreadableError as error:
             raise SondeError(f"{self.name} cannot be read: {error}") from error
         yield Document(content.text, content.title, metadata=content.metadata, origin=self.name)

@@ -34,7 +34,7 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text
+from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text, say_points
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -124,8 +124,9 @@ def index_sharded(
     reading, id_column = read_with_ids(source, columns_of_shards(folder, known), options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))
     say_aside(reading, folder, notify)
+    say_points(reading, notify)
     with _writing(folder, settings, notify):
-        remembered = (id_column, reading.given_types, reading.forms, origin_of(source, folder))
+        remembered = (id_column, reading.given_types, reading.forms, options.encoding, origin_of(source, folder))
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
@@ -155,7 +156,8 @@ def columns_of_shards(folder: Path, known: Sharding | None) -> KnownColumns:
     states = base.shards if base else ()
     catalogs = [shard_folder(folder, n) / state.version / "catalog.db" for n, state in enumerate(states) if state]
     holds = partial(holds_some, catalogs)
-    return KnownColumns(False, known.id_column, known.types, known.forms, known_columns_of_runs(folder), holds)
+    runs = known_columns_of_runs(folder)
+    return KnownColumns(False, known.id_column, known.types, known.forms, known.encoding, runs, holds)
 
 
 def encoder_of_shards(folder: Path, settings: BuildSettings, notify: Notify = silent) -> Encoder:
@@ -271,7 +273,7 @@ def _sharding(
     settings: BuildSettings,
     encoder: Encoder | None,
     reading: Reading,
-    remembered: tuple[str | None, dict[str, str], dict[str, str], str | None],
+    remembered: tuple[str | None, dict[str, str], dict[str, str], str | None, str | None],
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
     """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""

@@ -41,6 +41,7 @@ class Sharding:
         id_column: The column of the ids, which later runs use too; "" if hashes of the texts were chosen.
         types: The types that were given to metadata fields, by name, for later runs too.
         forms: How numbers and dates in other columns were written, see `KnownColumns`.
+        encoding: The encoding that the user gave, for later files that are not UTF-8.
         origin: The path of the source that it was made from, as in the property `ORIGIN` of a collection.
     """
 
@@ -51,6 +52,7 @@ class Sharding:
     id_column: str | None = None
     types: dict[str, str] = field(default_factory=dict)
     forms: dict[str, str] = field(default_factory=dict)
+    encoding: str | None = None
     origin: str | None = None
 
     @property
@@ -90,12 +92,14 @@ class Sharding:
         if content is None:
             return None
         names = ("shards", "seed", "model", "language", "id_column")
-        stored = _loaded(content, folder / COLLECTION, names, defaults={"types": {}, "forms": {}, "origin": None})
+        defaults = {"types": {}, "forms": {}, "encoding": None, "origin": None}
+        stored = _loaded(content, folder / COLLECTION, names, defaults=defaults)
         try:
             if not _is_whole(stored["shards"], 1, MOST_SHARDS) or not _is_whole(stored["seed"], 0, 2**64 - 1):
                 raise ValueError(f"it has {stored['shards']} shards and the seed {stored['seed']}")
-            if not all(isinstance(stored[name], str | None) for name in ("language", "id_column", "origin")):
-                raise TypeError("its language, id_column or origin is not a name")
+            texts = [stored[name] for name in ("language", "id_column", "encoding", "origin")]
+            if not all(isinstance(text, str | None) for text in texts):
+                raise TypeError("its language, id_column, encoding or origin is not a name")
             if not is_types(stored["types"]) or not is_types(stored["forms"]):
                 raise TypeError("its types are no types of fields")
             ModelSpec.from_dict(stored["model"])

@@ -213,4 +213,5 @@ _PROPERTIES = {
     "widened": _is_widened,
     "types": is_types,
     "forms": is_types,
+    "encoding": lambda value: isinstance(value, str),
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...indexer.errors import give_type
-from ...indexer.readers.column_types import MOST_DATES, looks_like_a_date
+from ...indexer.readers.column_types import MOST_DATES, date_form, looks_like_a_date
 from ...indexer.store.fields import first_day
 from ...indexer.wording import shown_id
 
@@ -35,5 +35,5 @@ def why_no_dates(column: str, cells: Iterable[Any], lack: str = "is not a date")
         return f"is text: {shown_id(strange)} is not a date; {give_type(column, 'date')}"
     if odd:
         why = f"is text: its dates are not all in one clear form ({odd!r})"
-        return f"{why}; {give_type(column, 'date:%d/%m/%Y')}"
+        return f"{why}; {give_type(column, date_form(odd))}"
     return f"is text; {give_type(column, 'date')}"

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlglot import exp
 
 from ....indexer.errors import UsageError, give_type
-from ....indexer.readers.column_types import looks_like_a_date
+from ....indexer.readers.column_types import date_form, looks_like_a_date
 from ....indexer.store.documents import any_item
 from ....indexer.store.fields import first_day
 from .sql import (
@@ -151,7 +151,7 @@ class Operands:
         if odd:
             said = f"{operand.name} is stored as text, so it cannot be compared with the date {_written(literal)}"
             why = f"it holds {shown(odd)}, and texts are compared in alphabetical order"
-            raise UsageError(f"{said}: {why}; {give_type(operand.column, 'date:%d/%m/%Y')}")
+            raise UsageError(f"{said}: {why}; {give_type(operand.column, date_form(odd.strip()))}")
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:
         only(node, "this", "table", "db", "catalog", "expression")
