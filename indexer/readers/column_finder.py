@@ -8,9 +8,10 @@ from statistics import fmean
 from ..document import Document, Value
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..wording import listed, on_one_line
+from .cell_parsers import real
 from .coercion import Coerced, check_fit, coerced, known_form
 from .column_types import ColumnType, decide_type, looks_like_dates
-from .columns import LANGUAGE, Columns, id_rank, names_code, normalised_name, text_rank, title_rank
+from .columns import LANGUAGE, Columns, ends_as_code, id_rank, names_code, normalised_name, text_rank, title_rank
 from .slips import in_thousands, nearly_type, two_spellings
 from .source import ReadOptions, Row
 from .values import cell_text, natural
@@ -23,6 +24,8 @@ AS_BEFORE, CODES, UNFIT = "as before", "unique codes", "repeats or is missing"
 """How an id column was found that has no name of one."""
 OWN = "the document's own"
 """How the fields of a `Document` were found."""
+_REAL = ColumnType("real", real)
+_WHOLE, _DECIMAL = re.compile(r"\d*(\.0*)?"), re.compile(r"\d+\.\d+")
 _FEWEST_CODES = 3
 _ID_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+([-_./:#][^\W_]+){0,8}")
 _LONGEST_CODE = 64
@@ -153,8 +156,17 @@ def _profiles(rows: Sequence[Row], textual: bool, forms: Mapping[str, str] = {})
     for name in seen:
         values = [natural(row.values.get(name)) for row in rows]
         known = known_form(forms[name]) if name in forms else None
-        profiles[name] = Profile(name, values, decide_type(values, textual, known))
+        kind = decide_type(values, textual, known)
+        if textual and kind == _REAL and _are_codes(name, values):
+            kind = ColumnType("text")
+        profiles[name] = Profile(name, values, kind)
     return profiles
+
+
+def _are_codes(name: str, values: Sequence[Value]) -> bool:
+    """Whether decimal numbers are codes by the name of their column: arXiv IDs such as 2510.20470, not ids as 7.0."""
+    codes = [cell_text(value).strip() for value in values if value is not None]
+    return ends_as_code(name) and not all(map(_WHOLE.fullmatch, codes))
 
 
 class _Finder:
@@ -285,7 +297,8 @@ def _is_code(profile: Profile) -> bool:
         counted = numbers in ([str(start + place) for place in range(len(numbers))] for start in (0, 1))
         return names_code(profile.name) and not counted  # the numbers of the rows change with their order
     codes = [cell_text(value).strip() for value in profile.values]
-    return profile.kind == "text" and all(len(code) <= _LONGEST_CODE and _ID_CODE.fullmatch(code) for code in codes)
+    form = _DECIMAL if ends_as_code(profile.name) and _DECIMAL.fullmatch(codes[0]) else _ID_CODE
+    return profile.kind == "text" and all(len(code) <= _LONGEST_CODE and form.fullmatch(code) for code in codes)
 
 
 def _is_no_prose(profile: Profile) -> bool:

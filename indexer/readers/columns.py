@@ -72,6 +72,7 @@ LANGUAGE = ("language", "lang", "language_code", "lang_code", "locale", "sprache
 _CODE_WORDS = {"id", "no", "nr", "num", "number", "code", "key", "ref", "reference", "ticket", "case", "order", "sku"}
 
 
+_CODES = ("id", "code", "key", "ref", "reference", "sku", "isbn")
 _CODE_WORDS |= {"isbn", "nummer", "numero", "número", "numéro", "kennung", "номер", "编号", "番号"}
 _TEXT_WORDS = [name for tier in TEXT for name in tier if name not in ("query", "note", "notes", "document", "article")]
 _TITLE_WORDS = ("title", "headline", "subject", "titel", "titre")
@@ -135,6 +136,11 @@ def ids_or(own: str | None) -> str:
 def names_code(name: str) -> bool:
     """Whether a word of the name says that a column holds codes or running numbers."""
     return bool(_CODE_WORDS & set(name_words(name)))
+
+
+def ends_as_code(name: str) -> bool:
+    """Whether the last word of the name says that a column holds codes, even if they look like decimal numbers."""
+    return (name_words(name) or [""])[-1] in _CODES
 
 
 def known(name: str) -> bool:
