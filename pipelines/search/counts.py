@@ -100,9 +100,9 @@ def _known(view: View, runs: RunColumns, column: str) -> str:
     """
     if column in view.fields or column in runs.types:
         return column
-    named = {runs.names.get(run.number) for run in list_runs(view.catalog, count=False) if run.name == column}
-    if len(found := named & set(runs.types)) == 1:
-        return found.pop()
+    named = [runs.names.get(run.number, "") for run in list_runs(view.catalog, count=False) if run.name == column]
+    if len(found := [name for name in named if name in runs.types]) == 1:
+        return found[0]
     known = {name.lower(): name for name in (*view.fields, *runs.types)}
     near = get_close_matches(column.lower(), known, 1)
     meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
