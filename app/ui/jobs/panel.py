@@ -181,6 +181,17 @@ def show_cancel(jobs: Jobs, job: Job, place: DeltaGenerator) -> None:
     )  # fmt: skip
 
 
+MOST_NOTES = 5
+
+
+def show_notes(job: Job) -> None:
+    """Show what a job noted, a line each; they may quote texts, so they are never Markdown."""
+    for note in job.notes[:MOST_NOTES]:
+        st.text(f"Note: {note}")
+    if len(job.notes) > MOST_NOTES:
+        st.text(f"and {len(job.notes) - MOST_NOTES:,} more in the output")
+
+
 def _tell(shelf: Workspace, job: Job) -> None:
     title = escape_markdown(job.named)
     said, command = st.columns([5, 1], vertical_alignment="center")
@@ -188,6 +199,9 @@ def _tell(shelf: Workspace, job: Job) -> None:
         st.code(command_line(job), language=None, wrap_lines=True)
     if job.state == "done":
         said.success(f"{title}: done", icon=":material/check:")
+        if not job.is_result:  # its page says them with the figures
+            with said:
+                show_notes(job)
     elif job.state == "cancelled":
         said.info(f"{title} was cancelled. Earlier results are unchanged.")
     else:
