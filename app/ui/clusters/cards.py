@@ -8,8 +8,8 @@ from ....indexer.store.kinds import CLUSTER, TAXONOMY
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
-from ..jobs.panel import free_name, may_start, start
-from ..page import chips, escape_markdown, link, popover, sentences, shortened, show_text, shut_popovers
+from ..jobs.panel import NO_NAME, free_name, may_start, start
+from ..page import chips, escape_markdown, link, popover, sentences, shortened, show_text, shut_popovers, submitted
 from ..workspace import Workspace
 
 
@@ -58,7 +58,7 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
     whole = f"the whole run {run.name}"
     which = st.selectbox("What", [*groups, whole], key="rename_what")
     name = st.text_input("New name", key="rename_to")
-    if st.button("Rename", type="primary", key="rename_do", disabled=not name.strip()):
+    if submitted("Rename", "" if name.strip() else NO_NAME, type="primary", key="rename_do"):
         number = groups.get(which)
         collection.rename_run(run.name, name.strip(), kind=run.kind, item=number)
         if number is None:

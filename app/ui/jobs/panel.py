@@ -89,7 +89,11 @@ def free_name(name: str, taken: Known[str]) -> str:
     return found
 
 
-def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: str) -> tuple[str, list[str]]:
+NO_NAME = "Type a name."
+NAME_TAKEN = "Type another name, or tick the box to replace the run."
+
+
+def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: str) -> tuple[str, list[str], str]:
     """Ask for a new run's name; a run that has it already is replaced only where a checkbox says so.
 
     Args:
@@ -100,7 +104,8 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
         key: Begins the keys of the widgets.
 
     Returns:
-        The name, "" as long as the run cannot be started; and the options of the command that replaces a run.
+        The name, "" as long as the run cannot be started; the options of the command that replaces a run; and what is
+        missing in the first case, "" in the other.
     """
     runs = collection.uncounted_runs(kind)
     taken = {run.name for run in runs}
@@ -109,7 +114,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
     given = st.text_input(label, first, key=box).strip()
     known = next((run for run in runs if run.name == given and run.complete), None)
     if known is None:
-        return given, []
+        return given, [], "" if given else NO_NAME
     st.text(
         f"The {kind} run {given} already has this name: {counted(known.documents, 'document')}, "
         f"created {known.created[:16].replace('T', ' ')} UTC."
@@ -119,7 +124,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
         f"Use {escape_markdown(free)}", key=f"{key}_free", type="tertiary",
         on_click=st.session_state.__setitem__, args=[box, free],
     )  # fmt: skip
-    return (given, ["--replace"]) if _replace(given, key) else ("", [])
+    return (given, ["--replace"], "") if _replace(given, key) else ("", [], NAME_TAKEN)
 
 
 def _replace(name: str, key: str) -> bool:
