@@ -98,7 +98,8 @@ def show_group_cards(collection: Collection, run: Run, items: list[Item]) -> Non
     known = [name for name in ORDERS if name in ("size", "number") or any(item.data.get(name) for item in items)]
     order = right.selectbox("Order", known, format_func=ORDERS.__getitem__, key="order", disabled=bool(query.strip()))
     with sentences():
-        found = _near(collection, run, query) if query.strip() else [(item, None) for item in _ordered(items, order)]
+        near = _near(collection, run, items, query) if query.strip() else None
+        found = [(item, None) for item in _ordered(items, order)] if near is None else near
         pages = max(1, -(-len(found) // PAGE))
         page = min(st.session_state.get("page", 1), pages)
         shown = found[(page - 1) * PAGE : page * PAGE]
@@ -117,9 +118,11 @@ def _ordered(items: list[Item], order: str) -> list[Item]:
     return sorted(items, key=lambda item: (item.number < 0, -(item.data.get(order) or 0), item.number))
 
 
-def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
+def _near(collection: Collection, run: Run, items: list[Item], query: str) -> list[tuple[Item, float | None]]:
     if run.kind is CLUSTER:
-        return list(collection.clusters_near(query, run.name, PAGE))
+        now = {item.number: item.data for item in items}  # the run keeps the sizes that its groups had at first
+        near = collection.clusters_near(query, run.name, PAGE)
+        return [(Item(item.number, item.name, now.get(item.number, item.data)), cosine) for item, cosine in near]
     topics = collection.topic_run(run.kind.column(run.name) if run.kind.part else run.name)
     return [
         (Item(topic.number, topic.name, topic.to_dict() | {"terms": [list(pair) for pair in topic.terms]}), cosine)

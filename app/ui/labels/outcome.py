@@ -72,7 +72,7 @@ def show_outcome(collection: Collection, run: Run, items: list[Item], *, changea
     st.caption(_made(run))
     if run.parameters.get("engine") == "similarity":
         warn_of_static(str(run.parameters.get("model")))
-    show_counts({item.name: item.data.get("size", 0) for item in items}, report.get("documents", run.documents))
+    show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)
     show_members(collection, run, items, "Documents labelled", "label")
     if changeable:
         _change(collection, run)
