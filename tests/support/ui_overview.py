@@ -26,14 +26,16 @@ OWN_DEVICE = ["--device", "cpu"]
 
 
 class Started:
-    """The commands that pages asked for, without the web UI's own device."""
+    """The commands that pages asked for, without the web UI's own device, and the titles of the jobs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.commands: list[list[str]] = []
+        self.titles: list[str] = []
 
     def start(self, title: str, collection: str, command: Any) -> Job:
-        del title, collection
+        del collection
+        self.titles.append(title)
         words = [word.rsplit("/", 1)[-1] if word.endswith(".sonde") else word for word in command]
         self.commands.append(words[:-2] if words[-2:] == OWN_DEVICE else words)
         return Job(self.folder / "none", "none", "none", (), 0.0)

@@ -23,9 +23,11 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
             _merge(shelf, collection, run, items)
         update = run.kind.update
         newer = len(collection) - run.documents if update and not run.parameters.get("where") else 0
-        if newer > 0 and st.button(f"Add {newer:,} new documents", icon=":material/update:", disabled=not idle):
+        if newer > 0 and st.button(
+            f"Add {counted(newer, 'new document')}", icon=":material/update:", disabled=not idle
+        ):
             with sentences():
-                start(shelf, collection, f"Add new documents to {run.name}", *update, run.name)
+                start(shelf, collection, f"Add new documents to '{run.name}'", *update, run.name)
         if st.button("Make a taxonomy", icon=":material/account_tree:", key="make_taxonomy", help=KEEP):
             with sentences():
                 _make_taxonomy(collection, run)
@@ -76,7 +78,7 @@ def _merge(shelf: Workspace, collection: Collection, run: Run, items: list[Item]
     numbers = ",".join(str(groups[name]) for name in chosen)
     if st.button("Merge", type="primary", key="merge_do", disabled=len(chosen) < 2):
         what = (run.name, "--kind", run.kind, "--merge", numbers)
-        start(shelf, collection, f"Merge {len(chosen)} groups of {run.name}", "runs", *what)
+        start(shelf, collection, f"Merge {len(chosen)} groups of '{run.name}'", "runs", *what)
 
 
 PAGE = 9

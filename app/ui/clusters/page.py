@@ -38,7 +38,7 @@ def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: 
         st.session_state["_run"] = kind.column(name)
         command = ["topics"] if method == "topics" else ["cluster", "--method", method]
         start(
-            shelf, collection, f"{kind.heading} {name}", command[0],
+            shelf, collection, f"{kind.heading} '{name}'", command[0],
             *command[1:], "--name", name, *replace, *options,
         )  # fmt: skip
 

@@ -65,13 +65,13 @@ def _whole(shelf: Workspace, collection: Collection, found: Taxonomy, log: list[
             "Undo", icon=":material/undo:", key="tax_undo", disabled=last is None, help=escape_markdown(help_)
         ):
             _do("Undone", lambda: collection.undo_taxonomy(1, found.name, by=BY))
-        more = f" {found.unknown:,} new documents" if found.unknown else ""
+        more = f" {counted(found.unknown, 'new document')}" if found.unknown else ""
         if st.button(f"Add{more or ' new documents'}", icon=":material/update:", key="tax_update", disabled=not idle):
             with sentences():
-                start(shelf, collection, f"Update {found.name}", "taxonomy update", "--name", found.name)
+                start(shelf, collection, f"Update the taxonomy '{found.name}'", "taxonomy update", "--name", found.name)
         if st.button("Refit", icon=":material/model_training:", key="tax_refit", disabled=not idle, help=REFIT):
             with sentences():
-                start(shelf, collection, f"Refit {found.name}", "taxonomy refit", "--name", found.name)
+                start(shelf, collection, f"Refit the taxonomy '{found.name}'", "taxonomy refit", "--name", found.name)
         with st.popover("Add a group", icon=":material/add:"), sentences():
             _add(collection, found)
         with st.popover("Export", icon=":material/download:"), sentences():

@@ -14,6 +14,7 @@ from ....indexer.ingest import BuildSettings, Estimate
 from ....indexer.readers import ReadOptions
 from ...api.functions import canonical_name, encoder_for, estimate_source, is_local, present, remembered_ids, size
 from ..jobs.job import Chain
+from ..jobs.panel import NO_NAME
 from ..page import BEGUN, MADE, escape_markdown, failure, go_to
 from ..workspace import SUFFIX, Workspace
 from .columns import choose_columns, counted_rows, role_words, stamps
@@ -150,6 +151,9 @@ def _settings(shelf: Workspace, paths: Sequence[Path]) -> tuple[str | None, str 
 
 
 def _name(shelf: Workspace, given: str) -> str | None:
+    if not given:
+        st.warning(NO_NAME)
+        return None
     try:
         path = shelf.path(given)
     except SondeError as error:

@@ -43,7 +43,7 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
     given = {"--label": label, "--split": split, "--region": region}
     options = [word for option, value in given.items() if value not in ("", NONE) for word in (option, value)]
     if submitted("Check", missing, key="check-start", type="primary", disabled=not may_start(running)):
-        start(shelf, collection, f"Check {name}", "check", "--name", name, *options, *replace)
+        start(shelf, collection, f"Check '{name}'", "check", "--name", name, *options, *replace)
 
 
 def _show(collection: Collection, name: str) -> None:

@@ -39,7 +39,7 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
     name, replace, missing = ask_name(collection, "Name", WATCH.name, WATCH, "watch-name")
     idle = may_start(running)
     if submitted("Find what is new", first or missing, key="watch-start", type="primary", disabled=not idle):
-        start(shelf, collection, f"Watch {name}", "watch", "--name", name, *given, *replace)
+        start(shelf, collection, f"What is new '{name}'", "watch", "--name", name, *given, *replace)
 
 
 def _knows(kind: RunKind) -> bool:

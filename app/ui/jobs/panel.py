@@ -128,7 +128,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
 
 
 def _replace(name: str, key: str) -> bool:
-    label = f"Replace the run {escape_markdown(name)}"
+    label = f"Replace the run '{escape_markdown(name)}'"
     return st.checkbox(label, key=f"{key}_replace:{name}", help="You may lose the names that you gave to its groups.")
 
 

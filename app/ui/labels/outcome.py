@@ -226,7 +226,7 @@ def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
     )
     replace = ask_replace(run.name, "again")
     if st.button("Label again", type="primary", key="again_do", disabled=not replace):
-        start(shelf, collection, f"Label run {run.name}", *_again(shelf, run), *replace)
+        start(shelf, collection, f"Label run '{run.name}'", *_again(shelf, run), *replace)
 
 
 @st.fragment

@@ -136,7 +136,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         start(
             shelf,
             collection,
-            f"Label run {name}",
+            f"Label run '{name}'",
             "label",
             "--labels-file",
             labels_file(shelf, lines),
