@@ -118,7 +118,7 @@ class Looking(Opened):
             return [run for run in list_runs(view.catalog, wanted, count=False) if wanted or not run.kind.part]
 
     def counted_run(self, run: Run) -> "kept.RunDetails":
-        """Return one run of `uncounted_runs` with its current document count and its items.
+        """Return one run of `uncounted_runs` with its items, and the documents that it and each item have now.
 
         Example:
             >>> found = shop.counted_run(shop.uncounted_runs("cluster")[0])
@@ -128,7 +128,7 @@ class Looking(Opened):
         from ...pipelines.analysis import runs as kept
 
         with self.stored.view() as view:
-            return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
+            return kept.RunDetails(counted_run(view.catalog, run), kept.present_items(view.catalog, run))
 
     def newest_run(self, kind: str, name: str | None = None) -> "kept.RunDetails":
         """Return the newest complete run of a kind, or the one of this name, with its items.
@@ -145,7 +145,7 @@ class Looking(Opened):
 
         with self.stored.view() as view:
             run = kept.newest(view.catalog, kind_of(kind), name)
-            return kept.RunDetails(counted_run(view.catalog, run), items_of(view.catalog, run))
+            return kept.RunDetails(counted_run(view.catalog, run), kept.present_items(view.catalog, run))
 
     def item_sizes(self, run: Run) -> dict[int, int]:
         """Return the number of documents of each item of a run by its number; an item without documents is left out.

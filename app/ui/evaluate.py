@@ -102,7 +102,7 @@ def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> 
         if st.button("Measure", key="measure_clusters", type="primary", disabled=not may_start):
             with sentences():
                 given = () if truth == NONE else ("--truth", truth)
-                measure(shelf, collection, f"Measure the run {run}", "clusters", "--run", run, *given)
+                measure(shelf, collection, f"Measure the run '{run}'", "clusters", "--run", run, *given)
     found = chosen_result(shelf, collection, "clusters")
     if found:
         with sentences():
@@ -153,7 +153,7 @@ def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> No
         truth = st.selectbox("Column with the true labels", columns, key="truth", bind="query-params")
         if st.button("Measure", key="measure_labels", type="primary", disabled=not may_start):
             with sentences():
-                measure(shelf, collection, f"Measure the run {run}", "labels", "--run", run, "--truth", truth)
+                measure(shelf, collection, f"Measure the run '{run}'", "labels", "--run", run, "--truth", truth)
     found = chosen_result(shelf, collection, "labels")
     if found:
         with sentences():

@@ -209,6 +209,25 @@ def _export(collection: Collection, run: Run, item: Item, key: str) -> None:
             )  # fmt: skip
 
 
+def submitted(label: str, missing: str, *, on: DeltaGenerator | None = None, **look: Any) -> bool:
+    """Draw a button, and return whether it was clicked and nothing is missing.
+
+    A browser sends what was typed when the text box is left. If the button were disabled until then, the click that
+    leaves the box would do nothing.
+
+    Args:
+        label: Of the button, as Markdown.
+        missing: What is to be done first, as Markdown, "" if nothing is. A click shows it.
+        on: Where the button is; here by default.
+        look: The button's other arguments.
+    """
+    if not (on or st).button(label, **look):
+        return False
+    if missing:
+        st.warning(missing)
+    return not missing
+
+
 def shortened(text: str, length: int) -> str:
     """Return a text, or its beginning and an ellipsis."""
     return text if len(text) <= length else text[:length] + " …"

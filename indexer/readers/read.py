@@ -1,6 +1,7 @@
 """Read any source as documents, and preview what a reader would take from it."""
 
 import reprlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -235,6 +236,7 @@ class Preview:
         exact: Whether `count` is known; otherwise it is estimated from the share that was read.
         skipped: Those of the first rows that cannot be read.
         fixed: Whether the format itself says what is the text, as that of a PDF does.
+        unreadable: How many of all rows or files cannot be read; None where not all were looked at.
     """
 
     columns: Columns | None
@@ -245,6 +247,7 @@ class Preview:
     exact: bool = True
     skipped: Sequence[Skipped] = ()
     fixed: bool = False
+    unreadable: int | None = None
 
 
 def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "") -> Preview:
@@ -270,6 +273,7 @@ def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "
         all(look.exact for look in looks),
         [row for look in looks for row in look.skipped],
         all(look.fixed for look in looks),
+        None if None in (known := [look.unreadable for look in looks]) else sum(filter(None, known)),
     )
 
 
@@ -279,16 +283,17 @@ def _look(source: Source, options: ReadOptions) -> Preview:
         stream = source.items(meter)
         items = list(islice(stream, limit))
         check_sample(source, items, options)
-        count, exact = _count(source, len(items), stream, meter)
-    skipped = [item for item in items if isinstance(item, Skipped)]
+        skipped = [item for item in items if isinstance(item, Skipped)]
+        count, exact, later = _count(source, len(items), stream, meter)
+    unreadable = None if later is None else len(skipped) + later
     shown = [_cells(item) for item in items if not isinstance(item, Skipped)]
     if source.columns is not None:
         types = dict(source.columns.metadata) | {"title": "text", "content": "text"}
-        return Preview(source.columns, "", types, shown[:SHOWN], count, exact, skipped, True)
+        return Preview(source.columns, "", types, shown[:SHOWN], count, exact, skipped, True, unreadable)
     rows = [item for item in items if isinstance(item, Row)]
     types = column_types(rows, source.textual)
     columns, problem = _columns(rows, options, source)
-    return Preview(columns, problem, types, shown[:SHOWN], count, exact, skipped)
+    return Preview(columns, problem, types, shown[:SHOWN], count, exact, skipped, unreadable=unreadable)
 
 
 def _columns(rows: Sequence[Row], options: ReadOptions, source: Source) -> tuple[Columns | None, str]:
@@ -300,17 +305,21 @@ def _columns(rows: Sequence[Row], options: ReadOptions, source: Source) -> tuple
         return None, str(error)
 
 
-def _count(source: Source, read: int, rest: Iterator[Item], meter: Meter) -> tuple[int, bool]:
-    """Return how many items there are, and whether that is known, after the first `read` of them."""
+def _count(source: Source, read: int, rest: Iterator[Item], meter: Meter) -> tuple[int, bool, int | None]:
+    """Return how many items there are, and whether that is known, after the first `read` of them.
+
+    Also return how many after these cannot be read, None where they were not looked at.
+    """
     if source.items_total is not None:
-        return source.items_total, True
+        return source.items_total, True, 0 if read >= source.items_total else None
     if source.total is not None and source.total <= COUNTED_BYTES:
-        return read + sum(1 for _ in rest), True
+        later = Counter(isinstance(item, Skipped) for item in rest)
+        return read + later.total(), True, later[True]
     if next(rest, None) is None:
-        return read, True
+        return read, True, 0
     if not source.total or not meter.done:
-        return read + 1, False
-    return max(read + 1, round(read * source.total / meter.done)), False
+        return read + 1, False, None
+    return max(read + 1, round(read * source.total / meter.done)), False, None
 
 
 def _cells(item: Item) -> dict[str, str]:

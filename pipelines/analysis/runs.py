@@ -145,14 +145,19 @@ def details(collection: StoredCollection, name: str, kind: str | None = None) ->
     """
     with collection.view() as view:
         run = named(view.catalog, name, kind)
-        items = items_of(view.catalog, run)
-        if run.kind.payload == "run_documents":  # documents were deleted since
-            sizes = sizes_inside(view.catalog, run)
-            items = [
-                replace(item, data=item.data | {"size": sizes.get(item.number, 0)}) if "size" in item.data else item
-                for item in items
-            ]
-        return RunDetails(run, items)
+        return RunDetails(run, present_items(view.catalog, run))
+
+
+def present_items(catalog: Catalog, run: Run) -> list[Item]:
+    """Return a run's clusters, topics or labels; a `size` among their data counts the documents that they have now."""
+    items = items_of(catalog, run)
+    if run.kind.payload != "run_documents":
+        return items
+    sizes = sizes_inside(catalog, run)  # documents were deleted or changed since
+    return [
+        replace(item, data={**item.data, "size": sizes.get(item.number, 0)}) if "size" in item.data else item
+        for item in items
+    ]
 
 
 def rename_stored(

@@ -1,5 +1,8 @@
 """Collections with runs for the pages Map, Clusters and Labels; jobs are noted and not started."""
 
+import json
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +26,16 @@ OWN_DEVICE = ["--device", "cpu"]
 
 
 class Started:
-    """The commands that pages asked for, without the web UI's own device."""
+    """The commands that pages asked for, without the web UI's own device, and the titles of the jobs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.commands: list[list[str]] = []
+        self.titles: list[str] = []
 
     def start(self, title: str, collection: str, command: Any) -> Job:
-        del title, collection
+        del collection
+        self.titles.append(title)
         words = [word.rsplit("/", 1)[-1] if word.endswith(".sonde") else word for word in command]
         self.commands.append(words[:-2] if words[-2:] == OWN_DEVICE else words)
         return Job(self.folder / "none", "none", "none", (), 0.0)
@@ -42,6 +47,40 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Started:
     found = Started(tmp_path)
     monkeypatch.setattr(Jobs, "start", lambda _, *arguments: found.start(*arguments))
     return found
+
+
+def kept_job(
+    pages: Pages,
+    command: Sequence[str],
+    *,
+    collection: str = "shop",
+    title: str = "Work",
+    code: int | None = 0,
+    **files: Sequence[Any] | str,
+) -> Job:
+    """Write the folder of a job without running it.
+
+    Args:
+        pages: The shelf.
+        command: What it did, or does.
+        collection: The collection that it works on.
+        title: Its title.
+        code: The exit code of its command; None for a job that is running, and never ends.
+        files: What it wrote, by the stem of the file: the text of `stderr`, the values of `events` and `stdout`.
+    """
+    folder = pages.shelf / ".sonde-jobs" / f"{10**13 + time.monotonic_ns() // 1000:015d}-abcdef"
+    folder.mkdir(parents=True)
+    started = time.time() + (3_600 if code is None else 0)  # it has no process, and is starting until then
+    kept = {"title": title, "collection": collection, "command": list(command), "started": started, "pid": 0}
+    (folder / "job.json").write_text(json.dumps(kept))
+    for stem, content in files.items():
+        if isinstance(content, str):
+            (folder / f"{stem}.txt").write_text(content)
+        else:
+            (folder / f"{stem}.jsonl").write_text("".join(f"{json.dumps(value)}\n" for value in content))
+    if code is not None:
+        (folder / "exit").write_text(str(code))
+    return Job.read(folder)
 
 
 def shop(pages: Pages, name: str = "shop", hostile: bool = False) -> Collection:

@@ -8,8 +8,8 @@ from ....indexer.store.kinds import CLUSTER, TAXONOMY
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
-from ..jobs.panel import free_name, may_start, start
-from ..page import chips, escape_markdown, link, popover, sentences, shortened, show_text, shut_popovers
+from ..jobs.panel import NO_NAME, free_name, may_start, start
+from ..page import chips, escape_markdown, link, popover, sentences, shortened, show_text, shut_popovers, submitted
 from ..workspace import Workspace
 
 
@@ -23,9 +23,11 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
             _merge(shelf, collection, run, items)
         update = run.kind.update
         newer = len(collection) - run.documents if update and not run.parameters.get("where") else 0
-        if newer > 0 and st.button(f"Add {newer:,} new documents", icon=":material/update:", disabled=not idle):
+        if newer > 0 and st.button(
+            f"Add {counted(newer, 'new document')}", icon=":material/update:", disabled=not idle
+        ):
             with sentences():
-                start(shelf, collection, f"Add new documents to {run.name}", *update, run.name)
+                start(shelf, collection, f"Add new documents to '{run.name}'", *update, run.name)
         if st.button("Make a taxonomy", icon=":material/account_tree:", key="make_taxonomy", help=KEEP):
             with sentences():
                 _make_taxonomy(collection, run)
@@ -58,7 +60,7 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
     whole = f"the whole run {run.name}"
     which = st.selectbox("What", [*groups, whole], key="rename_what")
     name = st.text_input("New name", key="rename_to")
-    if st.button("Rename", type="primary", key="rename_do", disabled=not name.strip()):
+    if submitted("Rename", "" if name.strip() else NO_NAME, type="primary", key="rename_do"):
         number = groups.get(which)
         collection.rename_run(run.name, name.strip(), kind=run.kind, item=number)
         if number is None:
@@ -76,7 +78,7 @@ def _merge(shelf: Workspace, collection: Collection, run: Run, items: list[Item]
     numbers = ",".join(str(groups[name]) for name in chosen)
     if st.button("Merge", type="primary", key="merge_do", disabled=len(chosen) < 2):
         what = (run.name, "--kind", run.kind, "--merge", numbers)
-        start(shelf, collection, f"Merge {len(chosen)} groups of {run.name}", "runs", *what)
+        start(shelf, collection, f"Merge {len(chosen)} groups of '{run.name}'", "runs", *what)
 
 
 PAGE = 9
@@ -98,7 +100,8 @@ def show_group_cards(collection: Collection, run: Run, items: list[Item]) -> Non
     known = [name for name in ORDERS if name in ("size", "number") or any(item.data.get(name) for item in items)]
     order = right.selectbox("Order", known, format_func=ORDERS.__getitem__, key="order", disabled=bool(query.strip()))
     with sentences():
-        found = _near(collection, run, query) if query.strip() else [(item, None) for item in _ordered(items, order)]
+        near = _near(collection, run, items, query) if query.strip() else None
+        found = [(item, None) for item in _ordered(items, order)] if near is None else near
         pages = max(1, -(-len(found) // PAGE))
         page = min(st.session_state.get("page", 1), pages)
         shown = found[(page - 1) * PAGE : page * PAGE]
@@ -117,9 +120,11 @@ def _ordered(items: list[Item], order: str) -> list[Item]:
     return sorted(items, key=lambda item: (item.number < 0, -(item.data.get(order) or 0), item.number))
 
 
-def _near(collection: Collection, run: Run, query: str) -> list[tuple[Item, float | None]]:
+def _near(collection: Collection, run: Run, items: list[Item], query: str) -> list[tuple[Item, float | None]]:
     if run.kind is CLUSTER:
-        return list(collection.clusters_near(query, run.name, PAGE))
+        now = {item.number: item.data for item in items}  # the run keeps the sizes that its groups had at first
+        near = collection.clusters_near(query, run.name, PAGE)
+        return [(Item(item.number, item.name, now.get(item.number, item.data)), cosine) for item, cosine in near]
     topics = collection.topic_run(run.kind.column(run.name) if run.kind.part else run.name)
     return [
         (Item(topic.number, topic.name, topic.to_dict() | {"terms": [list(pair) for pair in topic.terms]}), cosine)

@@ -138,7 +138,8 @@ def _cut(shelf: Workspace, collection: Collection, run: Run, topics: Topics, run
         "Topics", 1, leaves, min(max(len(topics), 1), leaves), help="The number of topics after merging.", key="cut"
     )
     if one.button("Apply", disabled=not idle or count == len(topics), width="stretch"):
-        start(shelf, collection, f"{count} topics", "topic", "--reduce-to", str(count), "--run", run.name)
+        title = f"Reduce '{run.name}' to {counted(count, 'topic')}"
+        start(shelf, collection, title, "topic", "--reduce-to", str(count), "--run", run.name)
     merged = {f"{t.number} {t.name}": t.number for t in topics if len(t.leaves) > 1}
     which = middle.selectbox(
         "Split a merged topic", list(merged), key="split", disabled=not merged, placeholder="no merged topics"

@@ -7,7 +7,7 @@ from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
 from ..jobs.panel import ask_name, may_start, show_work, start
-from ..page import empty, escape_markdown, popover, sentences, show_members
+from ..page import empty, escape_markdown, popover, sentences, show_members, submitted
 from ..workspace import Workspace, may_write
 from .cards import show_change, show_group_cards
 from .charts import show_breakdown, show_compare, show_curve, show_tree
@@ -27,19 +27,18 @@ def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: 
         return
     method = st.radio("Method", list(METHODS), format_func=METHODS.__getitem__, key="new_method", horizontal=False)
     kind = TOPIC if method == "topics" else CLUSTER
-    name, replace = ask_name(collection, "Name", method, kind, f"new_name_{method}")
+    name, replace, missing = ask_name(collection, "Name", method, kind, f"new_name_{method}")
     options = _options(collection, method)
     where = st.text_input(
         "Filter (optional)", key="new_where", placeholder="year >= 2020", disabled=method == "topics"
     )  # fmt: skip
     if where.strip() and method != "topics":
         options += ["--where", where.strip()]
-    disabled = not may_start(running) or not name
-    if st.button("Start", type="primary", key="new_start", disabled=disabled):
+    if submitted("Start", missing, type="primary", key="new_start", disabled=not may_start(running)):
         st.session_state["_run"] = kind.column(name)
         command = ["topics"] if method == "topics" else ["cluster", "--method", method]
         start(
-            shelf, collection, f"{kind.heading} {name}", command[0],
+            shelf, collection, f"{kind.heading} '{name}'", command[0],
             *command[1:], "--name", name, *replace, *options,
         )  # fmt: skip
 

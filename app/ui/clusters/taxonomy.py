@@ -10,8 +10,8 @@ from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.taxonomy import LogEntry, Taxonomy, TaxonomyGroup
 from ...api import Collection
-from ..jobs.panel import may_start, start
-from ..page import chips, empty, escape_markdown, sentences, shortened, show_text
+from ..jobs.panel import NO_NAME, may_start, start
+from ..page import chips, empty, escape_markdown, sentences, shortened, show_text, submitted
 from ..workspace import Workspace, may_write
 
 BY = "web UI"
@@ -65,13 +65,13 @@ def _whole(shelf: Workspace, collection: Collection, found: Taxonomy, log: list[
             "Undo", icon=":material/undo:", key="tax_undo", disabled=last is None, help=escape_markdown(help_)
         ):
             _do("Undone", lambda: collection.undo_taxonomy(1, found.name, by=BY))
-        more = f" {found.unknown:,} new documents" if found.unknown else ""
+        more = f" {counted(found.unknown, 'new document')}" if found.unknown else ""
         if st.button(f"Add{more or ' new documents'}", icon=":material/update:", key="tax_update", disabled=not idle):
             with sentences():
-                start(shelf, collection, f"Update {found.name}", "taxonomy update", "--name", found.name)
+                start(shelf, collection, f"Update the taxonomy '{found.name}'", "taxonomy update", "--name", found.name)
         if st.button("Refit", icon=":material/model_training:", key="tax_refit", disabled=not idle, help=REFIT):
             with sentences():
-                start(shelf, collection, f"Refit {found.name}", "taxonomy refit", "--name", found.name)
+                start(shelf, collection, f"Refit the taxonomy '{found.name}'", "taxonomy refit", "--name", found.name)
         with st.popover("Add a group", icon=":material/add:"), sentences():
             _add(collection, found)
         with st.popover("Export", icon=":material/download:"), sentences():
@@ -98,7 +98,7 @@ def _add(collection: Collection, found: Taxonomy) -> None:
     name = st.text_input("Name", key="tax_add_name")
     places = {"the top level": TOP} | {group.path: group.number for group in found.groups}
     to = places[st.selectbox("Add under", list(places), key="tax_add_to")]
-    if st.button("Add", type="primary", key="tax_add_do", disabled=not name.strip()):
+    if submitted("Add", "" if name.strip() else NO_NAME, type="primary", key="tax_add_do"):
         _do("Added", lambda: collection.edit_taxonomy("add", found.name, by=BY, name=name, to=to))
 
 
@@ -164,10 +164,11 @@ def _one(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Ed
         name = left.text_input("Name", group.name, key=f"tax_name_{group.number}_{group.name}")
         about = right.text_input("Description", group.description, key=f"tax_about_{group.number}_{group.description}")
         with st.container(horizontal=True):
-            changed = name.strip() != group.name
-            if st.button("Save the name", key="tax_name_do", disabled=not changed or not name.strip()):
+            same = "Change the name first." if name.strip() == group.name else ""
+            if submitted("Save the name", same if name.strip() else NO_NAME, key="tax_name_do"):
                 edit("Renamed", "rename", groups=[group.number], name=name)
-            if st.button("Save the description", key="tax_about_do", disabled=about.strip() == group.description):
+            same = "Change the description first." if about.strip() == group.description else ""
+            if submitted("Save the description", same, key="tax_about_do"):
                 edit("Described", "describe", groups=[group.number], description=about)
             with st.popover("Split", icon=":material/call_split:"), sentences():
                 _split(group, edit)
@@ -191,7 +192,8 @@ def _rule(group: TaxonomyGroup, edit: Edit) -> None:
     ids = st.text_input("Ids of examples, separated by commas", key="tax_rule_ids")
     near = st.slider("Minimum cosine to an example", 0.0, 1.0, 0.7, key="tax_rule_near")
     examples = [id.strip() for id in ids.split(",") if id.strip()]
-    if st.button("Save the rule", type="primary", key="tax_rule_do", disabled=not (where.strip() or examples)):
+    missing = "" if where.strip() or examples else "Type a filter, or ids of examples."
+    if submitted("Save the rule", missing, type="primary", key="tax_rule_do"):
         given = {"where": where.strip() or None, "examples": examples, "near": near}
         edit("Rule saved", "rule", groups=[group.number], **given)
     if group.rule and st.button("Remove the rule", key="tax_rule_none"):

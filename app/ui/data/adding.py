@@ -15,9 +15,10 @@ from ....indexer.ingest import BuildSettings, Estimate
 from ....indexer.readers import Preview, ReadOptions
 from ...api.functions import canonical_name, encoder_for, estimate_source, is_local, present, remembered_ids, size
 from ..jobs.job import Chain
+from ..jobs.panel import NO_NAME
 from ..page import BEGUN, MADE, escape_markdown, failure, go_to
 from ..workspace import SUFFIX, Workspace
-from .columns import choose_columns, counted_rows, role_words, stamps
+from .columns import choose_columns, counted_rows, readable, role_words, stamps
 from .health import model_missing
 
 UPLOAD, PATH = "Upload", "A path on this machine"
@@ -104,7 +105,7 @@ def show_making(shelf: Workspace) -> None:
             further = few and st.checkbox("Also make a map and topics", value=True, key="new-further", help=FURTHER)
             label = f"Index {counted_rows(found)}"
             _start(shelf, name, paths, words, "new", f"Create {name}", label, further=further)
-        _expect(paths, options, settings, found.count)
+        _expect(paths, options, settings, readable(found))
 
 
 def show_adding(shelf: Workspace, name: str) -> None:
@@ -168,6 +169,9 @@ def _settings(shelf: Workspace, paths: Sequence[Path]) -> tuple[str | None, str 
 
 
 def _name(shelf: Workspace, given: str) -> str | None:
+    if not given:
+        st.warning(NO_NAME)
+        return None
     try:
         path = shelf.path(given)
     except SondeError as error:

@@ -7,7 +7,7 @@ from ....indexer.wording import counted
 from ...api import Collection
 from ...api.functions import among
 from ..jobs.panel import ask_name, may_start, start
-from ..page import escape_markdown, link, show_members
+from ..page import escape_markdown, link, show_members, submitted
 from ..workspace import Workspace
 from .kept import show_kept
 
@@ -39,11 +39,11 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
         "Country of phone numbers", key="check-region", placeholder="US", autocomplete="off",
         help="Two letters. Without it, only numbers with + and a country code are found.",
     ).strip()  # fmt: skip
-    name, replace = ask_name(collection, "Name", CHECK.name, CHECK, "check-name")
+    name, replace, missing = ask_name(collection, "Name", CHECK.name, CHECK, "check-name")
     given = {"--label": label, "--split": split, "--region": region}
     options = [word for option, value in given.items() if value not in ("", NONE) for word in (option, value)]
-    if st.button("Check", key="check-start", type="primary", disabled=not (name and may_start(running))):
-        start(shelf, collection, f"Check {name}", "check", "--name", name, *options, *replace)
+    if submitted("Check", missing, key="check-start", type="primary", disabled=not may_start(running)):
+        start(shelf, collection, f"Check '{name}'", "check", "--name", name, *options, *replace)
 
 
 def _show(collection: Collection, name: str) -> None:

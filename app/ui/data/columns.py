@@ -36,7 +36,7 @@ def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") ->
     if any(_shown(name) != name for name in names) or not _has_text(found, texts):
         _refuse("The file contains no readable text. Choose another file.")
         return found, None
-    st.markdown(f"**{counted_rows(found)}**" + _skipped(found))
+    st.markdown(_counted_or_read(found))
     if found.fixed:
         st.caption(
             "Each file is one document. Its path is the id. If you add the file again, it replaces that document."
@@ -48,9 +48,14 @@ def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") ->
     return found, options
 
 
+def readable(found: Preview) -> int:
+    """Return how many rows or files there are, without those that are known to be unreadable."""
+    return found.count - (found.unreadable or 0)
+
+
 def counted_rows(found: Preview) -> str:
-    """Return how many rows or files there are."""
-    return ("" if found.exact else "about ") + counted(found.count, "file" if found.fixed else "row")
+    """Return how many rows or files there are, without those that are known to be unreadable, in words."""
+    return ("" if found.exact else "about ") + counted(readable(found), "file" if found.fixed else "row")
 
 
 def _show_rows(found: Preview) -> None:
@@ -78,12 +83,15 @@ def _readable(text: str) -> bool:
     return bool(text.strip()) and sum(c.isprintable() or c.isspace() for c in text) > READABLE * len(text)
 
 
-def _skipped(found: Preview) -> str:
-    if not found.skipped:
-        return ""
-    first = found.skipped[0]
-    said = f"{counted(len(found.skipped), 'row')} at the start cannot be read: {first.origin}: {first.reason}"
-    return f" · {escape_markdown(said)}"
+def _counted_or_read(found: Preview) -> str:
+    """Return how many rows or files there are, and why the first of those that cannot be read cannot, as Markdown."""
+    what = "file" if found.fixed else "row"
+    why = f"{found.skipped[0].origin}: {found.skipped[0].reason}" if found.skipped else ""
+    if found.unreadable:
+        more = f" · {escape_markdown(f'First problem: {why}')}" if why else ""
+        return f"**{readable(found):,} of {counted(found.count, what)} can be read**{more}"
+    said = f"{counted(len(found.skipped), what)} at the start cannot be read: {why}"
+    return f"**{counted_rows(found)}**" + (f" · {escape_markdown(said)}" if why else "")
 
 
 def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:

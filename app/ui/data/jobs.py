@@ -12,7 +12,7 @@ from ....indexer.wording import counted, per_second
 from ...api.functions import duration, size
 from ...stopped import goes_on
 from ..jobs import Job, Jobs
-from ..jobs.panel import command_line, show_cancel
+from ..jobs.panel import command_line, show_cancel, show_notes
 from ..page import escape_markdown, failure, link
 from ..workspace import Workspace, may_write
 
@@ -225,6 +225,7 @@ def _ending(job: Job, shelf: Workspace) -> None:
     if job.state == "done":
         for sentence in told(job):
             st.text(sentence)
+        show_notes(job)
         _skipped(job)
     elif job.command[0] == "verify" and job.output:
         st.warning(f"Found {counted(len(job.output), 'problem')}. See Health.")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from ....indexer.store.kinds import RunKind
 from ...api import Collection
-from ..jobs.panel import may_start, show_work
+from ..jobs.panel import may_start
 from ..page import empty, popover
 from ..workspace import Workspace
 
@@ -21,6 +21,8 @@ def show_kept(
 ) -> None:
     """Draw the choice of a run with its result, or what there is to do as long as there is none.
 
+    The Data page shows jobs above its tasks, so this does not show the one that works on the collection again.
+
     Args:
         shelf: The collections.
         name: The collection's name.
@@ -30,7 +32,7 @@ def show_kept(
         show: Draws the result of the run of a name.
     """
     collection = shelf.open(name)
-    running = show_work(shelf, collection)
+    running = shelf.jobs.running(name) is not None
     runs = [run.name for run in reversed(collection.uncounted_runs(kind)) if run.complete]
     if not runs:
         empty(*nothing)

@@ -8,7 +8,7 @@ from ....indexer.wording import counted
 from ...api import Collection
 from ...api.functions import among
 from ..jobs.panel import ask_name, may_start, start
-from ..page import escape_markdown, link, show_members
+from ..page import escape_markdown, link, show_members, submitted
 from ..workspace import Workspace
 from .kept import show_kept
 
@@ -30,14 +30,16 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
     runs = [run.name for run in reversed(collection.uncounted_runs()) if run.complete and _knows(run.kind)]
     since = st.selectbox("New since", [*([DATE] if columns else []), *runs], key="watch-since", index=None)
     given = ["--since", since] if since else []
+    first = "" if since else "Choose since when documents are new."
     if since == DATE:
         column = st.selectbox("Column with the dates", columns, key="watch-column")
         day = st.date_input("New from this day on", key="watch-day", value=None)
         given = ["--since", day.isoformat(), "--date", column] if day else []
-    name, replace = ask_name(collection, "Name", WATCH.name, WATCH, "watch-name")
-    ready = bool(name and given and may_start(running))
-    if st.button("Find what is new", key="watch-start", type="primary", disabled=not ready):
-        start(shelf, collection, f"Watch {name}", "watch", "--name", name, *given, *replace)
+        first = "" if day else "Choose the first day of the new documents."
+    name, replace, missing = ask_name(collection, "Name", WATCH.name, WATCH, "watch-name")
+    idle = may_start(running)
+    if submitted("Find what is new", first or missing, key="watch-start", type="primary", disabled=not idle):
+        start(shelf, collection, f"What is new '{name}'", "watch", "--name", name, *given, *replace)
 
 
 def _knows(kind: RunKind) -> bool:

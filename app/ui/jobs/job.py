@@ -1,6 +1,7 @@
 """One job as its folder shows it: what was asked, how far it is, how it ended."""
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,12 @@ class JobPace:
 
     rate: float
     left: float | None
+
+
+_NOTE = re.compile(
+    r"note: (?P<marked>.+)|(?P<unmarked>.* (?:changes from type|stays \w+, because|was trained on) .*)", re.DOTALL
+)
+"""A sentence of a command that a user should still see when the job has ended: what it did that nobody asked for."""
 
 
 def json_lines(path: Path, tail: int | None = None) -> Iterator[Any]:
@@ -200,6 +207,12 @@ class Job:
         return [event for event in self.events if isinstance(event, str)]
 
     @cached_property
+    def notes(self) -> list[str]:
+        """What it noted, each once: a column that became text, documents that are not in a run yet."""
+        found = map(_NOTE.fullmatch, (*self.said, *map(self._in_pages, self._stderr)))
+        return list(dict.fromkeys(note["marked"] or note["unmarked"] for note in found if note))
+
+    @cached_property
     def output(self) -> list[Any]:
         """What it printed with `--json`, a value a line."""
         return list(json_lines(self.folder / "stdout.jsonl"))
@@ -220,11 +233,15 @@ class Job:
         return without_paths(without_folders(in_pages(Message(sentence)), self.folder.parent))
 
     @property
-    def _last_line(self) -> str:
+    def _stderr(self) -> list[str]:
         try:
-            lines = (self.folder / "stderr.txt").read_text("utf-8", errors="replace").strip().splitlines()
+            return (self.folder / "stderr.txt").read_text("utf-8", errors="replace").strip().splitlines()
         except OSError:
-            lines = []
+            return []
+
+    @property
+    def _last_line(self) -> str:
+        lines = self._stderr
         return lines[-1].removeprefix("sonde: ") if lines else "its process ended without a message"
 
     def alive(self) -> bool:

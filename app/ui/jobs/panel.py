@@ -89,7 +89,11 @@ def free_name(name: str, taken: Known[str]) -> str:
     return found
 
 
-def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: str) -> tuple[str, list[str]]:
+NO_NAME = "Type a name."
+NAME_TAKEN = "Type another name, or tick the box to replace the run."
+
+
+def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: str) -> tuple[str, list[str], str]:
     """Ask for a new run's name; a run that has it already is replaced only where a checkbox says so.
 
     Args:
@@ -100,7 +104,8 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
         key: Begins the keys of the widgets.
 
     Returns:
-        The name, "" as long as the run cannot be started; and the options of the command that replaces a run.
+        The name, "" as long as the run cannot be started; the options of the command that replaces a run; and what is
+        missing in the first case, "" in the other.
     """
     runs = collection.uncounted_runs(kind)
     taken = {run.name for run in runs}
@@ -109,7 +114,7 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
     given = st.text_input(label, first, key=box).strip()
     known = next((run for run in runs if run.name == given and run.complete), None)
     if known is None:
-        return given, []
+        return given, [], "" if given else NO_NAME
     st.text(
         f"The {kind} run {given} already has this name: {counted(known.documents, 'document')}, "
         f"created {known.created[:16].replace('T', ' ')} UTC."
@@ -119,11 +124,11 @@ def ask_name(collection: Collection, label: str, name: str, kind: RunKind, key: 
         f"Use {escape_markdown(free)}", key=f"{key}_free", type="tertiary",
         on_click=st.session_state.__setitem__, args=[box, free],
     )  # fmt: skip
-    return (given, ["--replace"]) if _replace(given, key) else ("", [])
+    return (given, ["--replace"], "") if _replace(given, key) else ("", [], NAME_TAKEN)
 
 
 def _replace(name: str, key: str) -> bool:
-    label = f"Replace the run {escape_markdown(name)}"
+    label = f"Replace the run '{escape_markdown(name)}'"
     return st.checkbox(label, key=f"{key}_replace:{name}", help="You may lose the names that you gave to its groups.")
 
 
@@ -181,6 +186,17 @@ def show_cancel(jobs: Jobs, job: Job, place: DeltaGenerator) -> None:
     )  # fmt: skip
 
 
+MOST_NOTES = 5
+
+
+def show_notes(job: Job) -> None:
+    """Show what a job noted, a line each; they may quote texts, so they are never Markdown."""
+    for note in job.notes[:MOST_NOTES]:
+        st.text(f"Note: {note}")
+    if len(job.notes) > MOST_NOTES:
+        st.text(f"and {len(job.notes) - MOST_NOTES:,} more in the output")
+
+
 def _tell(shelf: Workspace, job: Job) -> None:
     title = escape_markdown(job.named)
     said, command = st.columns([5, 1], vertical_alignment="center")
@@ -188,6 +204,9 @@ def _tell(shelf: Workspace, job: Job) -> None:
         st.code(command_line(job), language=None, wrap_lines=True)
     if job.state == "done":
         said.success(f"{title}: done", icon=":material/check:")
+        if not job.is_result:  # its page says them with the figures
+            with said:
+                show_notes(job)
     elif job.state == "cancelled":
         said.info(f"{title} was cancelled. Earlier results are unchanged.")
     else:

@@ -18,7 +18,7 @@ from ....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
 from ....pipelines.label.engines import LATE, STATIC_NOTE
 from ....pipelines.plots.colors import one_line
 from ...api import Collection
-from ..jobs.panel import ask_replace, labels_file, may_start, start
+from ..jobs.panel import NO_NAME, ask_replace, labels_file, may_start, start
 from ..page import (
     HEAT,
     empty,
@@ -28,6 +28,7 @@ from ..page import (
     show_members,
     show_text,
     shut_popovers,
+    submitted,
     theme,
 )  # fmt: skip
 from ..workspace import Workspace, may_write
@@ -71,7 +72,7 @@ def show_outcome(collection: Collection, run: Run, items: list[Item], *, changea
     st.caption(_made(run))
     if run.parameters.get("engine") == "similarity":
         warn_of_static(str(run.parameters.get("model")))
-    show_counts({item.name: item.data.get("size", 0) for item in items}, report.get("documents", run.documents))
+    show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)
     show_members(collection, run, items, "Documents labelled", "label")
     if changeable:
         _change(collection, run)
@@ -102,7 +103,7 @@ def _change(collection: Collection, run: Run) -> None:
     with st.container(horizontal=True):
         with popover("Rename", "rename", icon=":material/edit:"), sentences():
             name = st.text_input("New name of the run", key="label_rename")
-            if st.button("Rename", type="primary", key="label_rename_do", disabled=not name.strip()):
+            if submitted("Rename", "" if name.strip() else NO_NAME, type="primary", key="label_rename_do"):
                 collection.rename_run(run.name, name.strip(), kind=LABEL)
                 st.session_state["_label_run"] = name.strip()
                 shut_popovers()
@@ -225,7 +226,7 @@ def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
     )
     replace = ask_replace(run.name, "again")
     if st.button("Label again", type="primary", key="again_do", disabled=not replace):
-        start(shelf, collection, f"Label run {run.name}", *_again(shelf, run), *replace)
+        start(shelf, collection, f"Label run '{run.name}'", *_again(shelf, run), *replace)
 
 
 @st.fragment

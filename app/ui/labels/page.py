@@ -11,7 +11,7 @@ from ....pipelines.label.trial import Trial
 from ...api import Collection
 from ...api.texts import make_labels
 from ..jobs.panel import ask_name, labels_file, may_start, show_work, start
-from ..page import empty, escape_markdown, popover, sentences, show_text
+from ..page import empty, escape_markdown, popover, sentences, show_text, submitted
 from ..words import in_pages
 from ..workspace import Workspace, may_write
 from .outcome import show_counts, show_outcome, show_review, show_truth, warn_of_static
@@ -113,7 +113,7 @@ def _show_trial(trial: Trial) -> None:
 
 
 def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[str], settings: LabelSettings) -> None:
-    name, replace = ask_name(collection, "Name", run.name if run else "labels", LABEL, "run_name")
+    name, replace, missing = ask_name(collection, "Name", run.name if run else "labels", LABEL, "run_name")
     where = st.text_input("Filter (optional)", key="run_where", placeholder="stars <= 2")
     budget = ""
     if settings.engine != "similarity":
@@ -124,7 +124,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
             help="A number of judgements or a time: 5000, 90s, 5m, 1h. If empty, every text is judged.",
         )
     applied = _applies(collection, name)
-    if st.button("Label all documents", type="primary", key="run_labels", disabled=not name):
+    if submitted("Label all documents", missing, type="primary", key="run_labels"):
         options = ["--engine", str(settings.engine), "--name", name, *replace]
         options += ["--multi-label"] if settings.multi_label else []
         options += ["--threshold", f"{settings.threshold:g}"] if settings.threshold else []
@@ -136,7 +136,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         start(
             shelf,
             collection,
-            f"Label run {name}",
+            f"Label run '{name}'",
             "label",
             "--labels-file",
             labels_file(shelf, lines),

@@ -13,7 +13,7 @@ from ...api import Collection
 from ..desk import DESK
 from ..drawer import ADDRESS, open_document
 from ..jobs.panel import ask_name, may_start, show_work, start
-from ..page import empty, escape_markdown, sentences, theme
+from ..page import empty, escape_markdown, sentences, submitted, theme
 from ..workspace import Workspace, may_write
 from .address import SELECTION, STATE, state_of
 from .mount import draw
@@ -62,9 +62,9 @@ def _above(shelf: Workspace, collection: Collection, table: Facets, running: boo
 
 def _make(shelf: Workspace, collection: Collection, running: bool, again: str = "") -> None:
     with st.container(horizontal_alignment="center"), sentences():
-        name, replace = ask_name(collection, "Name", again, MAP, "map_name") if again else ("map", [])
+        name, replace, missing = ask_name(collection, "Name", again, MAP, "map_name") if again else ("map", [], "")
         idle = may_start(running)
-        if st.button("Make the map", type="primary", icon=":material/scatter_plot:", disabled=not idle or not name):
+        if submitted("Make the map", missing, type="primary", icon=":material/scatter_plot:", disabled=not idle):
             start(shelf, collection, "Map", "map", *(["--name", name, *replace] if again else []))
 
 

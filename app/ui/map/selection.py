@@ -13,8 +13,8 @@ from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.analysis.corpus import Change
 from ...api import Collection
-from ..jobs.panel import ask_name, free_name, labels_file, may_start, start
-from ..page import QUOTED, chips, escape_markdown, sentences, shortened, show_text
+from ..jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
+from ..page import QUOTED, chips, escape_markdown, sentences, shortened, show_text, submitted
 from ..workspace import Workspace
 
 SAMPLE = 800
@@ -108,7 +108,8 @@ def _name(collection: Collection, docs: np.ndarray) -> None:
     known = next((run for run in collection.runs(TAG) if run.name == name), None)
     if known is not None:
         change = _asked(known)
-    if st.button("Save", type="primary", key="tag_keep", disabled=not name or change is None):
+    missing = NO_NAME if not name else "Choose whether to add to the tag or to replace it." if change is None else ""
+    if submitted("Save", missing, type="primary", key="tag_keep"):
         found = collection.tag_numbered(name, docs, change or "new")
         st.query_params["color"] = TAG.column(found.tag)
         st.query_params.pop("do", None)
@@ -125,7 +126,7 @@ def _asked(known: Run) -> Change | None:
 
 
 def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
-    name, replace = ask_name(collection, "Name of the new clusters", "selection", CLUSTER, "part_name")
+    name, replace, missing = ask_name(collection, "Name of the new clusters", "selection", CLUSTER, "part_name")
     where, keep = _kept(collection, docs, name)
     method = st.segmented_control("Method", ["kmeans", "density"], default="kmeans", required=True, key="part_method")
     k = "auto"
@@ -133,7 +134,7 @@ def _cluster(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None
         most = max(2, min(200, len(docs)))
         k = str(st.number_input("k", 1, most, min(5, most), key="part_k"))
     options = ["--method", method or "kmeans", *(["-k", k] if method == "kmeans" else [])]
-    if st.button("Cluster these documents", type="primary", key="part_start", disabled=not name):
+    if submitted("Cluster these documents", missing, type="primary", key="part_start"):
         keep()
         st.query_params["color"] = CLUSTER.column(name)
         st.query_params.pop("do", None)
@@ -155,10 +156,11 @@ def _label(shelf: Workspace, collection: Collection, docs: np.ndarray) -> None:
     lines = st.text_area(
         "Labels, one per line", key="part_labels", placeholder="refund: the customer wants money back\npraise"
     )
-    name, replace = ask_name(collection, "Name of the labels", "selection", LABEL, "part_label_name")
+    name, replace, missing = ask_name(collection, "Name of the labels", "selection", LABEL, "part_label_name")
     where, keep = _kept(collection, docs, name)
     labels = [line.strip() for line in lines.splitlines() if line.strip()]
-    if st.button("Label these documents", type="primary", key="part_label", disabled=not (labels and name)):
+    missing = missing if labels else "Type the labels first, one per line."
+    if submitted("Label these documents", missing, type="primary", key="part_label"):
         keep()
         st.query_params["color"] = LABEL.column(name)
         st.query_params.pop("do", None)

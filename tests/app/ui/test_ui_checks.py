@@ -3,6 +3,7 @@
 
 import json
 
+from ui_overview import kept_job
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
 from sonde.app.ui.jobs import Jobs
@@ -49,3 +50,15 @@ def test_what_a_check_found_is_shown_with_its_reasons(pages: Pages) -> None:
     page.selectbox(key="finding").set_value("personal data").run()
     assert "e-mail address" in shown(page)
     unread(page)
+
+
+def test_a_running_job_is_drawn_once(pages: Pages) -> None:
+    collection = made(pages)
+    job = kept_job(pages, ["check", "reviews.sonde"], collection="reviews", code=None)
+    for runs in (0, 1):
+        page = pages.open("data", do="Check")
+        assert not page.error
+        assert [button.key for button in page.button].count(f"cancel-{job.id}") == 1
+        if not runs:
+            assert page.button(key="check-start").disabled
+            collection.check(kinds=["short"])  # type: ignore[attr-defined]

@@ -55,13 +55,15 @@ def test_a_run_is_replaced_only_where_the_checkbox_says_so(
     assert "--replace" not in started.commands[-1]
     page.text_input(key="new_name_kmeans:kmeans-2").set_value("kmeans ").run()
     assert "The cluster run kmeans already has this name: 120 documents, created 20" in shown(page)
-    assert page.button(key="new_start").disabled
+    page.button(key="new_start").click().run()
+    assert len(started.commands) == 1 and "tick the box to replace the run" in shown(page)
     assert page.checkbox(key="new_name_kmeans_replace:kmeans").value is False
     page.checkbox(key="new_name_kmeans_replace:kmeans").check().run()
     page.button(key="new_start").click().run()
     assert started.commands[-1][4:7] == ["--name", "kmeans", "--replace"]
     page.text_input(key="new_name_kmeans:kmeans-2").set_value("k").run()
-    assert page.button(key="new_start").disabled, "the checkbox was for another run"
+    page.button(key="new_start").click().run()
+    assert len(started.commands) == 2, "the checkbox was for another run"
     page.button(key="new_name_kmeans_free").click().run()
     assert page.text_input(key="new_name_kmeans:kmeans-2").value == "k-2"
     page.button(key="new_start").click().run()

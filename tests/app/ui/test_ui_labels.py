@@ -93,7 +93,8 @@ def test_labels_are_replaced_only_where_the_checkbox_says_so(
     page = pages.open("labels", collection="shop", labels=TYPED, part="labels")
     page.text_input(key="run_name:labels-2").set_value("labels").run()
     assert "The label run labels already has this name: 120 documents" in shown(page)
-    assert page.button(key="run_labels").disabled
+    page.button(key="run_labels").click().run()
+    assert len(started.commands) == 1 and "tick the box to replace the run" in shown(page)
     page.checkbox(key="run_name_replace:labels").check().run()
     page.button(key="run_labels").click().run()
     assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels", "--replace"]

@@ -209,7 +209,8 @@ def test_a_selection_replaces_no_tag_and_no_run_unasked(pages: Pages, started: S
     page = pages.open("map", collection="shop", s=area(-0.5, -0.5, 39.5, 1.5), do="cluster")
     page.text_input(key="part_name:selection-2").set_value("selection").run()
     assert "The cluster run selection already has this name: 120 documents" in shown(page)
-    assert page.button(key="part_start").disabled
+    page.button(key="part_start").click().run()
+    assert len(started.commands) == 1 and "tick the box to replace the run" in shown(page)
     page.checkbox(key="part_name_replace:selection").check().run()
     page.button(key="part_start").click().run()
     assert started.commands[-1][-5:] == ["--name", "selection", "--replace", "--where", '"tag:selection"']
@@ -225,7 +226,8 @@ def test_a_tag_that_exists_is_changed_only_as_chosen(pages: Pages) -> None:
     made.tag("mine", where="theme = 'refund'")
     page = pages.open("map", collection="shop", s=area(-0.5, -0.5, 7.5, 0.5), do="tag")
     page.text_input(key="tag_name").set_value("mine ").run()
-    assert page.button(key="tag_keep").disabled
+    page.button(key="tag_keep").click().run()
+    assert made.runs("tag")[0].documents == 30 and "Choose whether to add to the tag" in shown(page)
     page.radio(key="tag_how:mine").set_value("add to it").run()
     page.button(key="tag_keep").click().run()
     assert [(run.name, run.documents) for run in made.runs("tag")] == [("mine", 32)]

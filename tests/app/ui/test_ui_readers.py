@@ -62,7 +62,7 @@ def buttons(page: AppTest) -> dict[str, str]:
     return {key.split(":")[0]: key for key in reversed(kept)}
 
 
-CHANGES = {"new_start", "delete_run", "make_taxonomy"}
+CHANGES = {"new_start", "rename_do", "delete_run", "make_taxonomy"}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ CHANGES = {"new_start", "delete_run", "make_taxonomy"}
     [
         ("clusters", {"run": "cluster:k"}, set(), CHANGES),
         ("clusters", {"run": "topic:topics"}, set(), CHANGES),
-        ("labels", {"run": "labels"}, {"open"}, {"label_delete"}),
+        ("labels", {"run": "labels"}, {"open"}, {"label_delete", "label_rename_do"}),
         ("map", {"area": box(-1, -1, 9, 9), "do": "cluster"}, set(), {"part_start"}),
         ("search", {"q": "battery"}, {"like", "facet", "open"}, {"good", "bad"}),
         ("explain", {}, {"example0", "example1", "example2"}, set()),

@@ -85,3 +85,31 @@ def test_a_file_without_the_texts_replaces_them_only_if_that_is_meant(
     assert "Add" not in [button.label for button in page.button]
     page.checkbox(key="add-text-meant").check().run()
     assert "Add" in [button.label for button in page.button]
+
+
+def bad(rows: int, wrong: int) -> bytes:
+    """Return a table in which some rows, the first ones, have too many cells."""
+    lines = [f"{n},some words {n}" + ",x" * (n < wrong) for n in range(rows)]
+    return "\n".join(["id,text", *lines]).encode()
+
+
+def test_rows_that_cannot_be_read_are_not_counted_where_all_were_seen(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("bad.csv", bad(30, 3), "text/csv")]).run()
+    said = shown(page).replace("\\", "")
+    assert "**27 of 30 rows can be read** · First problem: row 1: 3 cells instead of 2 (line 2)" in said
+    assert page.button(key="new-start").label == "Index 27 rows"
+    assert "about 27 documents" in said
+    page.button(key="new-again").click().run()
+    uploader = page.get("file_uploader")[0]
+    uploader.set_value([("bad.csv", bad(1_200, 3), "text/csv")]).run()
+    monkeypatch.setattr("sonde.indexer.readers.read.COUNTED_BYTES", 1_000)
+    assert "**1,197 of 1,200 rows can be read** · First problem: row 1: " in shown(page).replace("\\", "")
+    page.button(key="new-again").click().run()
+    uploader = page.get("file_uploader")[0]
+    uploader.set_value([("bad.csv", bad(1_300, 3), "text/csv")]).run()
+    assert "rows** · 3 rows at the start cannot be read: row 1: 3 cells" in shown(page).replace("\\", "")
+    assert page.button(key="new-start").label.startswith("Index about 1")

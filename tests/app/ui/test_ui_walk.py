@@ -60,7 +60,7 @@ def test_from_a_file_to_a_labelled_exported_selection_in_ten_clicks(visit: Visit
     clicks.on(page.get_by_role("button", name=re.compile("^Run")))  # the first click outside the box
     expect(name).to_be_visible()
     clicks.on(name)
-    expect(page.get_by_text("Label run labels: done")).to_be_visible()
+    expect(page.get_by_text("Label run 'labels': done")).to_be_visible()
     visit.settle()
     box, option = page.get_by_role("combobox", name=re.compile("Documents labelled")), page.get_by_role("option")
     clicks.on(box)
@@ -118,7 +118,7 @@ def test_the_whole_walk_by_keyboard(visit: Visit, server: Server, tmp_path: Path
     start = page.get_by_role("button", name="Label all documents")
     reach(page, start)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Label run labels: done")).to_be_visible()
+    expect(page.get_by_text("Label run 'labels': done")).to_be_visible()
     visit.settle()
     confirm = page.get_by_role("button", name="Confirm").first
     review = page.get_by_role("radiogroup", name="Show").get_by_role("radio", name="review")

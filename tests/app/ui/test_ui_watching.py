@@ -3,6 +3,7 @@
 
 import datetime
 
+from ui_overview import kept_job
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
 from sonde.app.ui.jobs import Jobs
@@ -27,7 +28,6 @@ def test_a_watch_is_started_with_what_was_chosen(pages: Pages, monkeypatch) -> N
     monkeypatch.setattr(Jobs, "start", start)
     page = pages.open("data", do="What is new")
     assert "Nothing compared yet" in shown(page)
-    assert page.button(key="watch-start").disabled
     page.selectbox(key="watch-since").set_value("a date").run()
     page.date_input(key="watch-day").set_value(datetime.date(2026, 11, 1)).run()
     page.button(key="watch-start").click().run()
@@ -45,3 +45,15 @@ def test_what_a_watch_found_is_shown_with_its_documents(pages: Pages) -> None:
     assert "Since 2026-11-01: 12 new documents and 120 old" in said.replace("\\", "")
     assert "voucher voucher voucher refund" in said
     unread(page)
+
+
+def test_a_running_job_is_drawn_once(pages: Pages) -> None:
+    collection = made(pages)
+    job = kept_job(pages, ["watch", "orders.sonde"], collection="orders", code=None)
+    for runs in (0, 1):
+        page = pages.open("data", do="What is new")
+        assert not page.error
+        assert [button.key for button in page.button].count(f"cancel-{job.id}") == 1
+        if not runs:
+            assert page.button(key="watch-start").disabled
+            collection.watch("2026-11-01")  # type: ignore[attr-defined]

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from served_ui import weightless
-from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
+from ui_overview import kept_job
+from ui_pages import Pages, pages, shown, unread  # noqa: F401  (fixture)
 
 from sonde.app.ui.data.jobs import how_far
 from sonde.app.ui.jobs import Job, Jobs
-from sonde.app.ui.jobs.panel import command_line
+from sonde.app.ui.jobs.panel import WATCHED, command_line
 from sonde.app.ui.launch import VARIABLE
 from sonde.app.ui.page import said_by_pages
 from sonde.app.ui.words import in_pages, label, without_paths
@@ -42,6 +43,8 @@ PATIENCE = 60.0
         ("cannot read /srv/data/reviews.csv: damaged", "cannot read reviews.csv: damaged"),
         ("'C:\\data\\reviews.csv' is empty", "'reviews.csv' is empty"),
         ("the index is lost: run `sonde repair shop.sonde`", "the index is lost: run Repair (Data page, Health)"),
+        ("not in 2 runs: `sonde runs update 'a b' RUN` adds them", "not in 2 runs: the page of each run adds them"),
+        ("delete the old documents: --sync does that", "delete the old documents: Sync does that"),
         ("switch back with `sonde model --undo`", "switch back with `sonde model --undo`"),
         ("see https://example.org/a/b and 5/7 and/or x", "see https://example.org/a/b and 5/7 and/or x"),
     ],
@@ -200,3 +203,43 @@ def test_an_index_job_says_what_it_does_before_its_first_batch(tmp_path: Path) -
     event = {"stage": "embedding", "done": 0, "total": None, "unit": "documents", "at": time.time()}
     (tmp_path / "events.jsonl").write_text(json.dumps(event) + "\n")
     assert how_far(Job.read(tmp_path)).startswith("embedding: the first documents, ")
+
+
+SHOWN = "<b>b<b> **bold** [x](javascript:alert(1)) $x^2$ :red[y] `code`"
+"""Markup that is no path of the server."""
+
+
+def test_the_notes_of_a_job_are_on_its_card(pages: Pages) -> None:
+    pages.collection("shop")
+    report = {"added": 0, "replaced": 20, "unchanged": 0, "deleted": 0, "duplicate_ids": 0, "cut_tokens": 0}
+    told = [
+        "rows.csv: text: text (by name)",
+        "stars changes from type integer to text, because 'many' of document '3' does not fit",
+        Message(f"note: the column {SHOWN} becomes the text: choose the text with {arg('text')}").marked,
+        {"stage": "embedding", "done": 20, "total": 20, "unit": "documents"},
+    ]
+    said = f"note: {SHOWN}\nindex: done\nnote: {SHOWN}\nnote: `sonde runs update {pages.shelf}/x.sonde RUN` adds them\n"
+    job = kept_job(pages, ["index", "rows.csv"], events=told, stderr=said, stdout=[report])
+    assert job.notes == [
+        "stars changes from type integer to text, because 'many' of document '3' does not fit",
+        f"the column {SHOWN} becomes the text: choose the text with Text",
+        SHOWN,
+        "the page of each run adds them",
+    ]
+    page = pages.open("data", collection="shop")
+    texts = [each.value for each in page.text]
+    assert texts[texts.index("20 documents replaced.") + 1 :][:4] == [f"Note: {note}" for note in job.notes]
+    unread(page, SHOWN)
+    page = pages.open("labels", collection="shop")
+    assert "Note: " not in shown(page)
+    page.session_state[WATCHED] = job.id
+    assert f"Note: {SHOWN}" in [each.value for each in page.run().text]
+    unread(page, SHOWN)
+
+
+def test_of_many_notes_a_card_shows_the_first(pages: Pages) -> None:
+    pages.collection("shop")
+    kept_job(pages, ["label", "shop.sonde"], stderr="".join(f"note: number {n % 8}\n" for n in range(16)))
+    page = pages.open("data", collection="shop")
+    said = [f"Note: number {n}" for n in range(5)]
+    assert [each.value for each in page.text][:7] == ["Done.", *said, "and 3 more in the output"]

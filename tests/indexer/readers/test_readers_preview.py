@@ -181,3 +181,20 @@ def test_a_collection_whose_first_batch_is_under_way_says_so(tmp_path: Path, cat
         WriterBusyError, match=rf"is being written to by process {os.getppid()} since .*nothing is commit"
     ):
         Collection.open(tmp_path)
+
+
+def test_rows_that_cannot_be_read_are_counted_where_all_are_looked_at(tmp_path, monkeypatch):
+    def found(rows: int, wrong: set[int]) -> tuple[int, int, int | None]:
+        lines = [f"{n},some words{',x' if n in wrong else ''}\n" for n in range(rows)]
+        seen = preview([written(tmp_path / "a.csv", "id,text\n" + "".join(lines))], OPTIONS)
+        return seen.count, len(seen.skipped), seen.unreadable
+
+    assert found(30, set()) == (30, 0, 0)
+    assert found(30, {3, 29}) == (30, 2, 2)
+    assert found(1_200, {3, 1_100}) == (1_200, 1, 2)
+    other = csv_of(tmp_path / "b.csv", 10)
+    both = preview([tmp_path / "a.csv", other], OPTIONS)
+    assert (both.count, both.unreadable) == (1_210, 2)
+    monkeypatch.setattr(sys.modules["sonde.indexer.readers.read"], "COUNTED_BYTES", 1_000)
+    assert found(1_300, {3})[1:] == (1, None)
+    assert preview([tmp_path / "a.csv", other], OPTIONS).unreadable is None
