@@ -52,6 +52,9 @@ def _show(collection: Collection, name: str) -> None:
     st.caption(
         f"Findings in {report['found']:,} of {counted(report['documents'], 'document')} · {found.run.seconds:,.1f} s"
     )
+    changed = (found.run.documents, len(collection)) != (report["found"], report["documents"])
+    if changed:
+        st.caption(f"{counted(found.run.documents, 'document')} now: the collection has changed since. Check it again.")
     for note in report["notes"]:
         st.caption(escape_markdown(note))
     items = [item for item in found.items if item.data["size"]]
@@ -61,5 +64,5 @@ def _show(collection: Collection, name: str) -> None:
             label = f"{escape_markdown(item.name)}: {item.data['size']:,}"
             link("search", label, where=among(CHECK.column(name), "list", [item.name]))
     if nothing:
-        st.caption(f"Nothing found: {', '.join(nothing)}.")
+        st.caption(f"{'No findings now' if changed else 'Nothing found'}: {', '.join(nothing)}.")
     show_members(collection, found.run, items, "Documents", "finding")

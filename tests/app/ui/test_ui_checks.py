@@ -2,6 +2,7 @@
 # ruff: noqa: F811  (a fixture that is imported)
 
 import json
+from typing import Any
 
 from ui_overview import kept_job
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
@@ -50,6 +51,17 @@ def test_what_a_check_found_is_shown_with_its_reasons(pages: Pages) -> None:
     page.selectbox(key="finding").set_value("personal data").run()
     assert "e-mail address" in shown(page)
     unread(page)
+
+
+def test_a_check_of_what_has_changed_since_says_so(pages: Pages) -> None:
+    collection: Any = made(pages)
+    collection.check(kinds=["short", "cut", "personal data"])
+    assert "has changed since" not in shown(pages.open("data", do="Check"))
+    collection.delete([f"d0 {MARKUP}"])
+    said = shown(pages.open("data", do="Check"))
+    assert "Findings in 2 of 4 documents" in said
+    assert "1 document now: the collection has changed since. Check it again." in said
+    assert "No findings now: very short, cut off." in said
 
 
 def test_a_running_job_is_drawn_once(pages: Pages) -> None:
