@@ -167,6 +167,9 @@ def _part(
     else:
         if may_write() and not run.kind.part:
             show_change(shelf, collection, run, items, running)
+        elif may_write():
+            level = next(each.report["level"] for each in runs if each.name == run.name and each.report.get("levels"))
+            st.caption(f"Groups are edited at the level {level}. There, Make a taxonomy gives a tree of all levels.")
         if not any(item.number >= 0 for item in items):
             empty(
                 "No groups",

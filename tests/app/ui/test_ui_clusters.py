@@ -223,3 +223,5 @@ def test_a_level_of_topics_is_chosen(pages: Pages) -> None:
     fine = made.topic_run("fine:topics")
     assert all(topic.name in shown(page) for topic in fine)
     assert "Delete the" not in shown(page)  # a level is changed with its run
+    suggested = made.run("topics").run.report["level"]
+    assert f"Groups are edited at the level {suggested}. There, Make a taxonomy gives a tree" in shown(page)
