@@ -48,7 +48,7 @@ def text_of(path: Path, what: str) -> str:
     try:
         return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        said = f"it is not UTF-8 (byte {error.start + 1:,}): save it as UTF-8, in Excel as CSV UTF-8"
+        said = f"it is not UTF-8 (byte {error.start + 1:,}): save it as UTF-8 (in Excel: CSV UTF-8)"
         raise SondeError(f"cannot read {what} in {path}: {said}") from None
 
 

@@ -49,7 +49,7 @@ def index(
             "--type",
             metavar="COL=TYPE",
             help="Type of a metadata column: text, integer, real, boolean, date or list; or real:, (for 1.234,50) or "
-            "date:FORMAT, such as date:%d/%m/%Y. One sign in all numbers, such as € or %, is ignored. Values that do "
+            "date:FORMAT, such as date:%d/%m/%Y. A sign such as € or % beside the numbers is ignored. Values that do "
             "not fit are left out. Can be repeated.",
         ),
     ] = None,

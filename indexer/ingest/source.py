@@ -152,14 +152,14 @@ def say_other_text(reading: Reading, folder: Path, fields: Container[str], notif
     """Say that a column becomes text which was metadata so far, since documents with the same id are then replaced.
 
     Raises:
-        UsageError: Nobody chose that column: the source lacks the one with the texts.
+        UsageError: Nobody chose that column: the source may lack the one with the texts.
     """
     reason = reading.columns.reasons.get("text", "")
     for name in reading.columns.text if reason != OWN else ():
         if name in fields and not reason.startswith("as set"):
-            said = f"{reading.name} has no column with texts but {on_one_line(name)!r}, which is metadata in {folder}"
-            wanted = f"add the column of the texts, or give {arg('text')} to take another as the text"
-            raise UsageError(f"{said}: nothing was changed; {wanted}", code="not-found", field="text", value=name)
+            said = f"{reading.name}: the text would be the column {on_one_line(name)!r}, which is metadata in {folder}"
+            way = f"choose the column with the texts ({arg('text')} COLUMN), or a file that has one"
+            raise UsageError(f"{said}: nothing was changed; {way}", code="not-found", field="text", value=name)
         if name in fields:
             said = f"the column {on_one_line(name)!r} becomes the text; so far, {folder} has it as metadata"
             notify(Message(f"note: {said}: if you did not mean that, choose the text with {arg('text')}"))

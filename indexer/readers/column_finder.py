@@ -25,7 +25,7 @@ AS_BEFORE, CODES, UNFIT = "as before", "unique codes", "repeats or is missing"
 OWN = "the document's own"
 """How the fields of a `Document` were found."""
 _REAL = ColumnType("real", real)
-_WHOLE, _DECIMAL = re.compile(r"\d*(\.0*)?"), re.compile(r"\d+\.\d+")
+_DECIMAL, _WHOLE = re.compile(r"\d+\.\d+"), re.compile(r"\d+\.0+")
 _FEWEST_CODES = 3
 _ID_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+([-_./:#][^\W_]+){0,8}")
 _LONGEST_CODE = 64
@@ -166,7 +166,7 @@ def _profiles(rows: Sequence[Row], textual: bool, forms: Mapping[str, str] = {})
 def _are_codes(name: str, values: Sequence[Value]) -> bool:
     """Whether decimal numbers are codes by the name of their column: arXiv IDs such as 2510.20470, not ids as 7.0."""
     codes = [cell_text(value).strip() for value in values if value is not None]
-    return ends_as_code(name) and not all(map(_WHOLE.fullmatch, codes))
+    return ends_as_code(name) and all(map(_DECIMAL.fullmatch, codes)) and not all(map(_WHOLE.fullmatch, codes))
 
 
 class _Finder:

@@ -258,8 +258,8 @@ def evaluate_labels(
             _of_ids(view.catalog, labels, truth) if labels is not None else (_of_column(view, docs, truth), "")
         )
         found = _matching_run(view.catalog, {name for given in true.values() for name in given}, run)
-        written = {_plain(item.name): item.name for item in items_of(view.catalog, found)}
-        names = {item.number: _plain(item.name) for item in items_of(view.catalog, found)}
+        items = items_of(view.catalog, found)
+        written, names = {_plain(one.name): one.name for one in items}, {one.number: _plain(one.name) for one in items}
         given = items_by_document(view.catalog, found, docs)
         applied = bool(found.report.get("corrected"))
         by_hand = set(documents_named_by(view.catalog, CORRECTION, found.name) if applied else ())

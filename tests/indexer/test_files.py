@@ -32,7 +32,7 @@ READERS: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"one\n\xff\xfe\x00", r"it is not UTF-8 \(byte 5\): save it as UTF-8, in Excel as CSV UTF-8"),
+        (b"one\n\xff\xfe\x00", r"it is not UTF-8 \(byte 5\): save it as UTF-8 \(in Excel: CSV UTF-8\)"),
         (b"x" * 2_000, r"it is larger than 1.0 kB; split it"),
     ],
 )

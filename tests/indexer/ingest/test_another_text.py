@@ -28,7 +28,7 @@ def test_a_source_without_the_texts_is_refused(tmp_path: Path, shards: int | Non
     kept = index(ROWS, tmp_path / "c.sonde", id="id", text="body", encoder=encoder, shards=shards)
     (tmp_path / "more.csv").write_text("id,remark\n1,It came at last and all is well now\n2,Still fine with me\n")
     said = (
-        "more.csv has no column with texts but 'remark', which is metadata in .*c.sonde: nothing was changed; add the"
+        "more.csv: the text would be the column 'remark', which is metadata in .*c.sonde: nothing was changed; choose"
     )
     with pytest.raises(UsageError, match=said):
         index(tmp_path / "more.csv", tmp_path / "c.sonde", encoder=encoder)

@@ -147,6 +147,8 @@ def test_sentences_that_many_texts_have() -> None:
         ("Write to ann.lee+shop@mail.example.com today", "e-mail address"),
         ("Schreiben Sie an jürgen.müller@bäckerei-groß.de.", "e-mail address"),
         ("iban: de89 3704 0044 0532 0130 00", "bank account"),
+        ("AT61 1904 3002 3457 3201 bitte überweisen", "bank account"),
+        ("Konto at611904300234573201 danke", "bank account"),
         ("DE89-3704-0044-0532-0130-00", "bank account"),
         ("Call +44 20 7946 0958 after noon", "phone number"),
         ("My IBAN is DE89 3704 0044 0532 0130 00.", "bank account"),
