@@ -115,7 +115,7 @@ def _completed(
         update_derived(folder, catalog, settings.ann, notify)
     usual, given = catalog.get("language"), settings.language is not None
     if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
-        notify(note)
+        notify(f"note: {note}")
     return run.tally.finish(time.monotonic() - began)
 
 
@@ -130,11 +130,11 @@ def _say_types(retyped: Sequence[Retyped], tally: Tally, notify: Notify) -> None
         if each.given:
             _say_given(each, notify)
         elif each.id is None and each.name not in tally.became_text:
-            notify(f"{each.name} changes from type text back to {each.type}, because every value fits again")
+            notify(f"note: {each.name} changes from type text back to {each.type}, because every value fits again")
         elif each.id is not None and each.name in tally.became_text:
             why = f"{reprlib.repr(each.value)} of document {shown_id(each.id)} does not fit"
             now = "filters now compare it as text, until every value fits again"
-            notify(f"{each.name} changes from type {each.type} to text, because {why}: {now}")
+            notify(f"note: {each.name} changes from type {each.type} to text, because {why}: {now}")
     narrow = {each.name for each in retyped if each.id is None}
     tally.became_text = tuple(name for name in tally.became_text if name not in narrow)
 
@@ -142,10 +142,10 @@ def _say_types(retyped: Sequence[Retyped], tally: Tally, notify: Notify) -> None
 def _say_given(field: Retyped, notify: Notify) -> None:
     """Say whether a field has got the type that the user gave it."""
     if field.id is None:
-        notify(f"{field.name} changes from type {field.before} to {field.type}, as set")
+        notify(f"note: {field.name} changes from type {field.before} to {field.type}, as set")
         return
     why = f"{reprlib.repr(field.value)} of document {shown_id(field.id)} is not {NAMED[field.type]}"
-    notify(f"{field.name} stays {field.before}, because {why}: index its file again, or correct that document")
+    notify(f"note: {field.name} stays {field.before}, because {why}: index its file again, or correct that document")
 
 
 @contextmanager

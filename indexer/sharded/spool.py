@@ -106,7 +106,7 @@ def write_spool(
             if place % STEP == 0:
                 notify(Progress("reading", place, None, "documents"))
     for name, why in became.items():
-        notify(f"{name} {why} does not fit: filters now compare it as text")
+        notify(f"note: {name} {why} does not fit: filters now compare it as text")
     tally.became_text = tuple(became)
     spool.digest = hashed.hexdigest()
     _name(spool, folder / spool.digest)

@@ -1,7 +1,6 @@
 """One job as its folder shows it: what was asked, how far it is, how it ended."""
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,10 +26,8 @@ class JobPace:
     left: float | None
 
 
-_NOTE = re.compile(
-    r"note: (?P<marked>.+)|(?P<unmarked>.* (?:changes from type|stays \w+, because|was trained on) .*)", re.DOTALL
-)
-"""A sentence of a command that a user should still see when the job has ended: what it did that nobody asked for."""
+_NOTE = "note: "
+"""Before a sentence that a user should still see when the job has ended: what a command did that nobody asked for."""
 
 
 def json_lines(path: Path, tail: int | None = None) -> Iterator[Any]:
@@ -209,8 +206,8 @@ class Job:
     @cached_property
     def notes(self) -> list[str]:
         """What it noted, each once: a column that became text, documents that are not in a run yet."""
-        found = map(_NOTE.fullmatch, (*self.said, *map(self._in_pages, self._stderr)))
-        return list(dict.fromkeys(note["marked"] or note["unmarked"] for note in found if note))
+        said = (*self.said, *map(self._in_pages, self._stderr))
+        return list(dict.fromkeys(each.removeprefix(_NOTE) for each in said if each.startswith(_NOTE)))
 
     @cached_property
     def output(self) -> list[Any]:

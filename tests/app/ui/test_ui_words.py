@@ -214,7 +214,7 @@ def test_the_notes_of_a_job_are_on_its_card(pages: Pages) -> None:
     report = {"added": 0, "replaced": 20, "unchanged": 0, "deleted": 0, "duplicate_ids": 0, "cut_tokens": 0}
     told = [
         "rows.csv: text: text (by name)",
-        "stars changes from type integer to text, because 'many' of document '3' does not fit",
+        "note: stars changes from type integer to text, because 'many' of document '3' does not fit",
         Message(f"note: the column {SHOWN} becomes the text: choose the text with {arg('text')}").marked,
         {"stage": "embedding", "done": 20, "total": 20, "unit": "documents"},
     ]

@@ -72,15 +72,15 @@ def test_a_field_gets_another_type_later(tmp_path: Path) -> None:
     assert fields(tmp_path) == {"n": "text", "day": "text", "version": "real"}
     said = run(tmp_path, types=TYPES)
     assert sorted(said[:3]) == [
-        "day changes from type text to date, as set",
-        "n changes from type text to integer, as set",
-        "version changes from type real to text, as set",
+        "note: day changes from type text to date, as set",
+        "note: n changes from type text to integer, as set",
+        "note: version changes from type real to text, as set",
     ]
     assert fields(tmp_path) == {"n": "integer", "day": "date", "version": "text"}
     assert list(opened(tmp_path / "t.sonde").rows())[11]["version"] == "1.110"
     run(tmp_path, types={"n": "real"})
     assert fields(tmp_path)["n"] == "real"
-    assert run(tmp_path, types={"n": "text"})[0] == "n changes from type real to text, as set"
+    assert run(tmp_path, types={"n": "text"})[0] == "note: n changes from type real to text, as set"
     assert run(tmp_path) == []
     assert list(opened(tmp_path / "t.sonde").rows())[3]["n"] == "unknown"
 
@@ -88,11 +88,11 @@ def test_a_field_gets_another_type_later(tmp_path: Path) -> None:
 def test_a_document_that_does_not_fit_is_named(tmp_path: Path) -> None:
     run(tmp_path)
     others = "id,text,n,day,version\n0,Text number 0 is here,0,01/04/2024,1\n"
-    said = "n stays text, because 'unknown' of document '3' is not an integer: index its file again, or correct that "
-    assert run(tmp_path, others, {"n": "integer"}) == [said + "document"]
+    said = "note: n stays text, because 'unknown' of document '3' is not an integer: index its file again, or correct "
+    assert run(tmp_path, others, {"n": "integer"}) == [said + "that document"]
     with Collection.open(tmp_path / "t.sonde", device="cpu") as collection:
         collection.delete(["3"])
-    assert run(tmp_path, others) == ["n changes from type text to integer, as set"]
+    assert run(tmp_path, others) == ["note: n changes from type text to integer, as set"]
     assert fields(tmp_path)["n"] == "integer"
 
 
@@ -150,7 +150,7 @@ def test_what_other_files_have_stored_is_read_as_the_given_type(tmp_path: Path) 
     for content in (first.replace("yes", "who knows"), second.replace('"2,25"', '"2,25 EUR"'), second):
         run(tmp_path, content)
     assert fields(tmp_path) == {"ok": "text", "amount": "real"}
-    assert run(tmp_path, first, {"ok": "boolean"}) == ["ok changes from type text to boolean, as set"]
+    assert run(tmp_path, first, {"ok": "boolean"}) == ["note: ok changes from type text to boolean, as set"]
     with Collection.open(tmp_path / "t.sonde") as collection:
         assert [collection.get(id).metadata["ok"] for id in "12"] == [True, False]
 
@@ -158,7 +158,7 @@ def test_what_other_files_have_stored_is_read_as_the_given_type(tmp_path: Path) 
 def test_shards_say_which_value_made_a_column_text(tmp_path: Path) -> None:
     run(tmp_path, "id,text,n\n1,A text,5\n", shards=2)
     why = "because 'many' of document '2' does not fit: filters now compare it as text"
-    assert run(tmp_path, "id,text,n\n2,Another,many\n") == [f"n changes from type integer to text, {why}"]
+    assert run(tmp_path, "id,text,n\n2,Another,many\n") == [f"note: n changes from type integer to text, {why}"]
 
 
 def test_the_report_counts_what_was_left_out(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_on_the_command_line(tmp_path: Path, sonde: Command) -> None:
 def test_a_stored_word_for_nothing_becomes_a_missing_value(tmp_path: Path) -> None:
     run(tmp_path, "id,text,n\n1,A text,5\n2,Another,n/a\n3,A third,x\n")
     assert run(tmp_path, "id,text,n\n3,A third,7\n", {"n": "integer"}) == [
-        "n changes from type text to integer, as set"
+        "note: n changes from type text to integer, as set"
     ]
     assert fields(tmp_path) == {"n": "integer"}
     with Collection.open(tmp_path / "t.sonde") as collection:

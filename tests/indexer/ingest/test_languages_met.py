@@ -120,7 +120,7 @@ def test_an_index_run_ends_with_the_note(tmp_path: Path) -> None:
     folder = tmp_path / "a b.sonde"
     index_documents(german, folder, encoder=encoder, notify=told.append)  # type: ignore[arg-type]
     note = (
-        f"30 of 30 documents are in German; the model {tmp_path / 'model'} was trained on English: "
+        f"note: 30 of 30 documents are in German; the model {tmp_path / 'model'} was trained on English: "
         f"`sonde model '{folder}' --to NAME` changes the model"
     )
     assert told[-1] == note

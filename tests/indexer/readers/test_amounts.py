@@ -61,7 +61,7 @@ def test_a_filter_works_after_its_advice_is_followed(tmp_path: Path, sonde: Comm
     said = "no value of the column 'Betrag' is an integer; the first one is '144,96 €': give it another --type, such as"
     sonde("index", path, "--to", to, "--type", "Betrag=integer").refused(f"{said} real", code=2)
     ran = sonde("index", path, "--to", to, "--type", "Betrag=real")
-    assert "Betrag changes from type text to real, as set" in ran.said
+    assert "note: Betrag changes from type text to real, as set" in ran.said
     assert sonde("count", to, "--where", "Betrag > 300").out == "3 documents\n"
     path.write_text("id;text;Betrag\n9;Noch eine Rechnung;1.000,50 €\n")
     sonde("index", path, "--to", to)

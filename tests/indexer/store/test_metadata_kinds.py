@@ -105,14 +105,14 @@ def test_a_value_that_turns_a_field_into_text_is_named_until_every_value_fits_ag
     assert run(folder, *right, odd) == (
         ("stars",),
         [
-            f"stars changes from type {kind} to text, because {str(odd)!r} of document '3' does not fit: "
+            f"note: stars changes from type {kind} to text, because {str(odd)!r} of document '3' does not fit: "
             "filters now compare it as text, until every value fits again"
         ],
     )
     assert [row["stars"] for row in opened(folder).rows()] == [*as_text, str(odd)]
     assert run(folder, *right, odd) == ((), [])
     assert run(folder, *right, right[0]) == (
-        (), [f"stars changes from type text back to {kind}, because every value fits again"]
+        (), [f"note: stars changes from type text back to {kind}, because every value fits again"]
     )  # fmt: skip
     assert [row["stars"] for row in opened(folder).rows()] == [*right, right[0]]
     assert run(folder, *right, right[0]) == ((), [])
@@ -124,7 +124,7 @@ def test_the_value_is_named_that_does_not_fit_and_not_one_that_came_as_text(tmp_
     became, [said] = run(folder, "1", "free", "3")
     assert became == ("stars",) and "because 'free' of document '1' does not fit" in said
     assert run(folder, "1", "2", "3")[1] == [
-        "stars changes from type text back to integer, because every value fits again"
+        "note: stars changes from type text back to integer, because every value fits again"
     ]
     assert run(folder, "1", "2", "4") == ((), [])  # all of it came as text, and fits
     assert [row["stars"] for row in opened(folder).rows()] == [1, 2, 4]
@@ -136,7 +136,7 @@ def test_every_value_must_fit_again(tmp_path: Path) -> None:
     run(folder, 1, "many", "more")
     assert run(folder, 1, 2, "more")[1] == run(folder, 1, "few", 3)[1] == run(folder, None, None, None)[1] == []
     assert run(folder, 1, None, 3)[1] == [
-        "stars changes from type text back to integer, because every value fits again"
+        "note: stars changes from type text back to integer, because every value fits again"
     ]
 
 

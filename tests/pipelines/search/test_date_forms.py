@@ -44,7 +44,7 @@ def test_the_advice_is_right_for_a_later_file(tmp_path: Path, sonde: Command, od
     sonde("count", to, "--where", "Datum >= '2026-05-20'").refused(advice, code=2)
     sonde("count", to, "--by", "Datum", "--period", "month").refused(advice, code=2)
     ran = sonde("index", path, "--to", to, "--type", f"Datum=date:{form}")
-    assert "Datum changes from type text to date, as set" in ran.said
+    assert "note: Datum changes from type text to date, as set" in ran.said
     assert sonde("count", to, "--where", "Datum >= '2026-05-20'").out == "2 documents\n"
     with Collection.open(to) as collection:
         assert collection.get("11").metadata == {"Datum": date(2026, 5, 30)}
