@@ -46,7 +46,7 @@ test-versions: .venv/.versions ## the wheel: twine, its size, one job with the l
 
 # Apart from `make test`, since it installs Ray (380 MB) and an S3 server, which nothing else needs.
 test-distributed: .venv/.distributed build/types/sonde ## shards on Ray and in S3, also after kills (10 minutes at most)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray tests/indexer/sharded
+	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m distributed tests/app/ray tests/indexer/sharded
 
 check: lint types ## lint, format and types
 
@@ -88,7 +88,7 @@ wheel: weights ## build dist/sonde-*.whl
 	@ls dist/*.whl
 
 # Start from a fresh .venv, so that nothing is pinned which nothing asks for.
-constraints: .venv/.tested ## write constraints.txt again from .venv
+constraints: .venv/.distributed ## write constraints.txt again from .venv
 	@{ sed '/^[^#]/,$$d' constraints.txt; $(PIP) freeze --all --exclude pip --exclude-editable | sed 's/+[a-z0-9]*$$//'; } >build/constraints.txt
 	@mv build/constraints.txt constraints.txt && touch .venv/.installed .venv/.tested
 
