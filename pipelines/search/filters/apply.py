@@ -51,9 +51,9 @@ def explain_filter(collection: StoredCollection, where: str) -> str:
 
 
 def _compiled(catalog: Catalog, where: str) -> "CompiledFilter":
-    from .compile import compile_filter, run_operands
+    from .compile import compile_filter, further_operands
 
     def texts(operand: "Operand") -> list[str]:
         return unusual_texts(catalog, operand.sql, MOST_TEXTS)
 
-    return compile_filter(where, catalog.fields(), run_operands(catalog) if ":" in where else None, texts)
+    return compile_filter(where, catalog.fields(), further_operands(catalog, where), texts)

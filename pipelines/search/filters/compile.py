@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from sqlglot import exp
@@ -12,14 +12,14 @@ from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.document import Value
 from ....indexer.errors import UsageError
-from ....indexer.store.catalog import Catalog
+from ....indexer.store.catalog import ID_COLUMN, Catalog
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS
 from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGGED
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands, Texts
 from .expression import Expressions
-from .sql import LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
+from .sql import BUILT_IN, LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
 
 ESCAPE = "\\"
 
@@ -156,7 +156,7 @@ class CompiledFilter:
 def compile_filter(
     where: str,
     fields: Mapping[str, Field],
-    runs: Mapping[str, Operand] | None = None,
+    further: Mapping[str, Operand] | None = None,
     texts: Texts | None = None,
 ) -> CompiledFilter:
     """Compile the text of a SQL WHERE clause into a condition with bound parameters.
@@ -170,8 +170,7 @@ def compile_filter(
         where: Such as `stars >= 4 AND "made in" IN ('Italy', 'Spain')`; names match in any case if only one fits.
         fields: The metadata by name. `id`, `title`, `text`, `length` (characters) and `language` are there too,
             unless a metadata field has the same name.
-        runs: What runs say of documents, under the names that their columns have in an export, as `run_operands` gives
-            them.
+        further: What else a filter can ask of, by name, as `further_operands` gives it.
         texts: Gives some texts of a field. With it, an order of dates in a text column that holds dates of other forms
             than ISO's is refused.
 
@@ -184,7 +183,7 @@ def compile_filter(
         >>> compile_filter("stars >= 4", {"stars": Field("stars", "c0", "integer")})
         CompiledFilter(sql='m.c0 >= ?', parameters=(4,), fields=('stars',))
     """
-    names = FieldNames(fields, runs)
+    names = FieldNames(fields, further)
     operands = Operands(names, texts)
     try:
         found = _condition(where, operands)
@@ -211,6 +210,13 @@ def _condition(where: str, operands: Operands) -> Fragment:
             "for many values, write field IN (…)"
         )
     return found
+
+
+def further_operands(catalog: Catalog, where: str) -> dict[str, Operand]:
+    """Return what the filter `where` can ask of beside metadata: the ids under their column's name, and runs."""
+    name = catalog.get(ID_COLUMN)
+    ids = {name: replace(BUILT_IN["id"], name=name)} if name and name.lower() not in BUILT_IN else {}
+    return ids | run_operands(catalog) if ":" in where else ids
 
 
 def run_operands(catalog: Catalog) -> dict[str, Operand]:

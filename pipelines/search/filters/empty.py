@@ -12,7 +12,7 @@ from ....indexer.store.kinds import NAME_SUFFIX
 from ....indexer.store.members import SEPARATOR, item_name_counts, lineages
 from ....indexer.store.runs import Run, list_runs, run_columns
 from ....indexer.wording import on_one_line
-from .compile import literal, parse, run_operands
+from .compile import further_operands, literal, parse
 from .conditions import Operands, Test, condition
 from .sql import BUILT_IN, FieldNames, Operand, shown
 
@@ -31,8 +31,7 @@ def hint(catalog: Catalog, where: str) -> str:
     Example:
         ": card is never 'app': did you mean 'App'? values: App, Card"
     """
-    runs = run_operands(catalog) if ":" in where else None
-    operands, parsed = Operands(FieldNames(catalog.fields(), runs)), parse(where)
+    operands, parsed = Operands(FieldNames(catalog.fields(), further_operands(catalog, where))), parse(where)
     if _compares_language(parsed, operands) and not len(catalog.documents_where("d.language IS NOT NULL", ())):
         usual = catalog.get("language")
         own = "no document has a language of its own, from a column `language` of its source"

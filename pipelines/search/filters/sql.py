@@ -138,13 +138,13 @@ BUILT_IN = {
 
 
 class FieldNames:
-    """Finds fields by name; those of the metadata hide built-in ones, and those of runs, of the same name."""
+    """Finds fields by name; those of the metadata hide built-in and further ones of the same name."""
 
-    def __init__(self, fields: Mapping[str, Field], runs: Mapping[str, Operand] | None = None) -> None:
+    def __init__(self, fields: Mapping[str, Field], further: Mapping[str, Operand] | None = None) -> None:
         own = {
             name: Operand(f"m.{_quoted(field.column)}", field.type, name, column=name) for name, field in fields.items()
         }
-        self._operands = {**BUILT_IN, **(runs or {}), **own}
+        self._operands = {**BUILT_IN, **(further or {}), **own}
         self._own = own
 
     def has(self, name: str) -> bool:
@@ -154,7 +154,7 @@ class FieldNames:
     def lacks_quotes(self, where: str) -> str | None:
         """Return the longest name in a text that needs double quotes in a filter, in these quotes; None without one."""
         folded = where.casefold()
-        needing = [name for name in self._own if not re.fullmatch(r"[\w.]+", name) and name.casefold() in folded]
+        needing = [name for name in self._operands if not re.fullmatch(r"[\w.]+", name) and name.casefold() in folded]
         return _quoted(max(needing, key=len)) if needing else None
 
     def find(self, name: str, quoted: bool) -> Operand:
