@@ -1,5 +1,6 @@
 """A real Chromium for the tests of one file."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 
@@ -24,11 +25,20 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def activate(control: Locator) -> None:
-    """Press a button or a link that a person could click, with the keyboard.
+TRIES = 6
+"""Streamlit loses what is pressed while it draws the page; a person presses again."""
+
+
+def activate(control: Locator, opens: Locator | None = None) -> None:
+    """Press a button or a link that a person could click, with the keyboard; again, until what it opens is there.
 
     A click is a press and a release at one place. Where the page moves between the two, as it does on a busy machine
     when a table above grows, the browser gives the click to what holds both, and the button does nothing.
     """
-    control.click(trial=True)
-    control.press("Enter")
+    for _ in range(TRIES if opens else 1):
+        control.click(trial=True)
+        control.press("Enter")
+        if opens:
+            with contextlib.suppress(AssertionError):
+                expect(opens).to_be_visible(timeout=PATIENCE / TRIES)
+                return

@@ -73,7 +73,7 @@ def test_a_hit_opens_judged_corrected_tagged_and_by_its_address(visit: Visit, sh
     page = visit.go(f"/search?collection={shop.path.stem}&q=battery+died")
     opener = page.get_by_test_id("stMain").get_by_role("button", name="Details", exact=True).first
     expect(opener).to_be_visible()
-    activate(opener)
+    activate(opener, opens=page.get_by_role("dialog"))
     shown = drawer(visit)
     (id,) = docs(visit)
     expect(shown.locator("mark.sonde").filter(has_text="battery")).to_be_visible()
@@ -91,8 +91,9 @@ def test_a_hit_opens_judged_corrected_tagged_and_by_its_address(visit: Visit, sh
     page.get_by_role("option", name="parcel").click()
     expect(shown.get_by_text("You corrected this label.")).to_be_visible()
     assert [(each.id, each.labels) for each in shop.corrections("kinds")] == [(id, ("parcel",))]
-    activate(shown.get_by_role("button", name=re.compile("^Copy link|Copy link$")))
-    link = page.locator("code").filter(has_text=f"doc={id}").inner_text()
+    code = page.locator("code").filter(has_text=f"doc={id}")
+    activate(shown.get_by_role("button", name=re.compile("^Copy link|Copy link$")), opens=code)
+    link = code.inner_text()
     page.keyboard.press("Escape")
     page.goto("about:blank")
     page.goto(link)
@@ -158,7 +159,8 @@ def test_neighbours_lead_on_and_back_and_nothing_is_markup(visit: Visit, shop: C
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page).not_to_have_url(re.compile("doc="))
     visit.settle()
-    activate(page.get_by_test_id("stMain").get_by_role("button", name="Details", exact=True).first)
+    details = page.get_by_test_id("stMain").get_by_role("button", name="Details", exact=True)
+    activate(details.first, opens=page.get_by_role("dialog"))
     drawer(visit)
     assert len(docs(visit)) == 1
     visit.check()
