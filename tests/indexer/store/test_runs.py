@@ -190,10 +190,10 @@ def test_documents_are_counted_only_for_the_run_that_is_wanted(
     monkeypatch.setattr(runs, "_documents", lambda c, number, kind: counted.append(number) or real(c, number, kind))
     with fruit.stored.view() as view:
         found = find_run(view.catalog, CLUSTER, "two")
-        with pytest.raises(SondeError, match="^there is no cluster run 'four' in this collection: there are one, two"):
+        with pytest.raises(SondeError, match=r"^there is no cluster run 'four' in this collection: there are one, two"):
             find_run(view.catalog, CLUSTER, "four")
     assert (found.documents, counted) == (4, [found.number])
-    with pytest.raises(UsageError, match="^the cluster run 'two' already exists"):
+    with pytest.raises(UsageError, match=r"^the cluster run 'two' already exists"):
         write_run(fruit.stored, clusters(taken), taken)
     write_run(fruit.stored, clusters(taken), taken, replace=True)
     assert len(counted) == 1
