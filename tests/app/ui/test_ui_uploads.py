@@ -60,7 +60,7 @@ def test_an_upload_that_another_process_removes_meanwhile(tmp_path: Path, monkey
 
     monkeypatch.setattr(Path, "stat", stat)
     uploads.drop_unused([["index", str(tmp_path / "used" / "a.csv")]])
-    assert sorted(os.listdir(tmp_path)) == ["gone", "used"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gone", "used"]
 
 
 def test_a_job_is_found_without_reading_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
