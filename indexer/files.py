@@ -197,7 +197,7 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
     """Return what went wrong while `folder` was written as an error that a user can act on; others as they are."""
     if not isinstance(error, OSError | SystemError | sqlite3.Error):
         return error
-    text = str(error).lower()
+    text = str(getattr(error, "strerror", None) or error).lower()  # without the path, which may hold such a word
     if any(word in text for word in FULL):
         return SondeError(
             f"the disk is full: {folder} keeps everything that was committed; free some space, then run it again",

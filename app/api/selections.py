@@ -172,6 +172,6 @@ class Selecting(Opened):
             >>> shop.export_numbered(np.array(docs), folder / "parcels.csv")
             4
         """
-        from ...indexer.store.export import write_export
+        from ...indexer.store.export import only, write_export
 
-        return write_export(self.stored, Path(path), vectors=vectors, choose=lambda _: docs)
+        return write_export(self.stored, Path(path), vectors=vectors, choose=only(docs))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...indexer.store.export import frame_of, rows
+from ...indexer.store.export import frame_of, only, rows
 from ...pipelines.facets import select
 from ...pipelines.search.search import best_documents
 from ..workbench import style
@@ -57,7 +57,7 @@ class Desk:
     def selected(self, selection: str) -> "pd.DataFrame":
         """Return the documents of a selection with the columns of `to_pandas`; all of them if it is empty."""
         docs = select(self.collection.stored, selection or "{}")
-        return frame_of(rows(self.collection.stored, choose=lambda _: docs))
+        return frame_of(rows(self.collection.stored, choose=only(docs)))
 
 
 def documents_in(collection: "Collection", table: "Facets", rows: Sequence[int], length: int) -> list[dict[str, Any]]:

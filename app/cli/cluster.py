@@ -156,7 +156,7 @@ def number_or_auto(text: str) -> "Any":
     """
     from ...indexer.errors import UsageError
 
-    if text == "auto" or text.lstrip("-").isdecimal():
+    if text == "auto" or text.removeprefix("-").isdecimal():
         return text if text == "auto" else int(text)
     raise UsageError(f"-k is {text!r}: give a whole number, or auto")
 

@@ -103,7 +103,7 @@ def _print_counts(found: "Counts", json: bool) -> None:
     for value, (_, many), name in zip(shown, found.values, found.names or shown, strict=True):
         print(f"{value:<{width}}  {many:>8,}" + (f"  {snippet(name)}" if name != value else ""))
     if found.distinct > len(found.values):
-        print(f"… {found.distinct - len(found.values):,} more values")
+        print(f"… {counted(found.distinct - len(found.values), 'more value')}")
     mean = f", mean {found.mean:.6g}" if found.mean is not None else ""
     several = sum(many for _, many in found.values) > found.documents - found.missing
     also = ", some counted for several values" if several else ""

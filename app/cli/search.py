@@ -271,7 +271,7 @@ def print_results(
     for hit in results:
         print_json((extra or {}) | hit.to_dict()) if json else _print_hit(hit, results.mode, fields)
     if not json:
-        hits = "1 hit" if len(results) == 1 else f"{len(results)} hits"
+        hits = counted(len(results), "hit")
         stage = f" · {results.reranking}, {results.reranking.unit}" if results.reranking else ""
         say(f"{hits} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
 

@@ -324,14 +324,19 @@ def _of_run(collection: Calls, opened: str, run: str, name: str, kind: Callable[
         raise AttributeError(f"{SHOWN[opened]} {have} no {name!r}: there are {', '.join(_names(opened))}")
     if name in ATTRIBUTES:
         return collection.call(f"read/{opened}/{name}", {}, run)
-    if name in CHANGES:
-        return lambda *given, **options: kind(
-            collection, collection.call(f"write/{opened}/{name}", _by_name(name, given, options), run)
-        )
-    return lambda *given, **options: collection.call(f"read/{opened}/{name}", _by_name(name, given, options), run)
+
+    def call(*given: Any, **options: Any) -> Any:
+        path = f"{'write' if name in CHANGES else 'read'}/{opened}/{name}"
+        found = collection.call(path, _by_name(opened, name, given, options), run)
+        return kind(collection, found) if name in CHANGES else found
+
+    return call
 
 
-def _by_name(method: str, given: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _by_name(opened: str, method: str, given: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    from ...pipelines.map import Map
     from ...pipelines.topics import Topics
 
-    return _named(method, inspect.signature(getattr(Topics, method)), given, options)
+    local = getattr(Map if opened == "map_run" else Topics, method)
+    named = _named(method, inspect.signature(local), given, options)
+    return {name: value for name, value in named.items() if name != "notify"}  # as `progress` of other methods

@@ -68,9 +68,10 @@ class ServeSettings:
     def __post_init__(self) -> None:
         for name in LIMITS:
             value = getattr(self, name)
-            if not (is_finite(value) and value > 0) and (name, value) != ("rate", None):
+            valid = is_finite(value) if name in _WANTED else _is_whole(value)
+            if not (valid and value > 0) and (name, value) != ("rate", None):
                 raise out_of_range(name, value, f"give {_WANTED.get(name, 'a whole number from 1')}")
-        if not 0 <= self.port <= 65_535:
+        if not (_is_whole(self.port) and 0 <= self.port <= 65_535):
             raise out_of_range("port", self.port, "give one from 1 to 65535, or 0 for a free one")
         _ = self.names
 
@@ -90,6 +91,10 @@ class ServeSettings:
                 f"listening on {self.host} lets other machines in, so it needs --keys FILE: "
                 "`sonde serve key FILE --name NAME` creates one"
             )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def listening(host: str, port: int) -> socket.socket:

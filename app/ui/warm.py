@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Callable
 from threading import Lock, Thread
+from weakref import WeakSet
 
 from ..api import Collection
 from .launch import UiSettings
 from .workspace import Workspace
 
 log = logging.getLogger("sonde.ui")
-_WARMED: set[int] = set()
+_WARMED = WeakSet[Collection]()
 _LOCK = Lock()
 
 
@@ -28,9 +29,9 @@ def warm_up(settings: UiSettings) -> Thread:
 def warm(collection: Collection) -> None:
     """Load a collection in a thread of its own, the first time that a page shows it."""
     with _LOCK:
-        if id(collection) in _WARMED:  # collections stay open for as long as the server runs
+        if collection in _WARMED:
             return
-        _WARMED.add(id(collection))
+        _WARMED.add(collection)
     _started(lambda: load(collection))
 
 

@@ -66,7 +66,8 @@ class LanguagesMet:
         if affected < max(1.0, SHARE * total):
             return None
         many = f"about {affected / total:.0%}" if estimated else f"{affected:,}"
-        which = f"{many} of {total:,} documents are" if total > 1 else "the document is"
+        verb = "is" if affected == 1 and not estimated else "are"
+        which = f"{many} of {total:,} documents {verb}" if total > 1 else "the document is"
         names = either([english_name(code) for code, _ in foreign[:NAMED]])
         return (
             f"{which} in {names}; the model {spec.name} was trained on "

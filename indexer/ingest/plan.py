@@ -128,11 +128,14 @@ def unfit(document: Document) -> str | None:
     """Return why a document cannot be indexed, None if it can."""
     if is_blank(document.text) and is_blank(document.title):
         return "the text is empty"
-    try:
-        (document.text + document.title + (document.key or "")).encode()
-    except UnicodeEncodeError as error:
-        return f"the text holds half a surrogate pair at character {error.start}"
-    return "the text contains a NUL byte" if "\0" in document.text or "\0" in document.title else None
+    for name, value in (("text", document.text), ("title", document.title), ("id", document.key or "")):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            return f"the {name} holds half a surrogate pair at character {error.start + 1}"
+        if "\0" in value and name != "id":
+            return f"the {name} contains a NUL byte"
+    return None
 
 
 T = TypeVar("T")

@@ -110,7 +110,7 @@ class Child:
         self.process.kill()
         code = self.process.wait()
         if self._late:
-            return f"reading it took more than {SECONDS:.0f} s"
+            return f"reading it took more than {self._allowed:.0f} s"
         with suppress(ValueError):
             ended = signal.Signals(-code).name
             return f"it crashed the process that reads it ({ended}): it is damaged, or needs more than 1 GB of memory"

@@ -50,7 +50,8 @@ class LocalTruth:
     def create(self, name: str, content: bytes) -> bool:
         """Write a file that must not exist yet; return whether this call wrote it.
 
-        A link to a finished file is made, because, unlike a rename, it fails if the name is taken.
+        A link to a finished file is made, because, unlike a rename, it fails if the name is taken. A file system
+        without links, such as exFAT, gets a rename: there, only the writer lock keeps a second writer out.
         """
         path = self.folder / name
         make_folder(path.parent)
@@ -60,9 +61,14 @@ class LocalTruth:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.link(temporary, path)
-        except FileExistsError:
-            return False
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            except OSError:
+                if path.exists():
+                    return False
+                temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(path.parent)

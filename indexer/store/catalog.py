@@ -40,15 +40,23 @@ def connect_catalog(path: Path, *, write: bool = False) -> sqlite3.Connection:
     """
     if not write and not path.is_file():
         raise no_collection(path.parent)
-    connection = _open(path, "rwc" if write else "ro")
+    return _connected(path, "rwc" if write else "ro")
+
+
+IMMUTABLE = "ro&immutable=1"
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    connection = _open(path, mode)
     try:
-        _configure(connection, write)
+        _configure(connection, mode == "rwc")
     except sqlite3.OperationalError as error:
         connection.close()
-        if write or (path.parent / "catalog.db-wal").exists():
-            raise SondeError(f"cannot {'write' if write else 'read'} {path} ({error}): {CHECK_DISK}") from None
-        connection = _open(path, "ro&immutable=1")
+        if mode == "ro" and not (path.parent / "catalog.db-wal").exists():
+            return _connected(path, IMMUTABLE)
+        raise SondeError(f"cannot {'write' if mode == 'rwc' else 'read'} {path} ({error}): {CHECK_DISK}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        connection.close()
         said = f"{path.parent} is not a Sonde collection: its catalog.db is damaged ({error})"
         raise SondeError(said, code="damaged") from None
     return connection

@@ -17,6 +17,7 @@ from ..document import Document
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..files import make_folder, sync_file, sync_folder
+from ..wording import counted
 from .catalog import Catalog, is_unborn
 from .checksums import PASSAGES, fill_documents, passages_now, store
 from .derived import BUILT, DERIVED
@@ -238,5 +239,6 @@ def _replace_passages(catalog: Catalog) -> None:
         "SELECT count(*) FROM main.documents d WHERE NOT EXISTS (SELECT 1 FROM main.passages p WHERE p.doc = d.doc)"
     ).fetchone()[0]
     if lost:
-        raise SondeError(f"{lost:,} documents have no embedding of the other model: run the same command again")
+        have = f"{counted(lost, 'document')} {'has' if lost == 1 else 'have'}"
+        raise SondeError(f"{have} no embedding of the other model: run the same command again")
     store(catalog.connection, PASSAGES, passages_now(catalog.connection))

@@ -38,7 +38,7 @@ _NULLABLE = {"integer": "Int64", "boolean": "boolean"}
 """Types of pandas for values that would become floats or objects beside missing ones."""
 
 Choose = Callable[[Catalog], np.ndarray]
-"""Returns the numbers of the documents that are wanted, out of the generation that is read."""
+"""Returns the numbers of the documents that are wanted, ascending; all must exist in the generation that is read."""
 
 
 def rows(
@@ -51,10 +51,7 @@ def rows(
     `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
     """
     with collection.view() as view:
-        docs = document_numbers(view.catalog).tolist()
-        if choose is not None:
-            wanted = set(choose(view.catalog).tolist())
-            docs = [doc for doc in docs if doc in wanted]
+        docs = (choose or document_numbers)(view.catalog).tolist()
         runs = RunColumns(view.catalog)
         names = column_names(view.fields, runs.types)
         for offset in range(0, len(docs), CHUNK):
@@ -71,6 +68,11 @@ def rows(
 def part_of(start: int, count: int | None) -> Choose:
     """Return what chooses `count` documents in the order of their numbers, from the place `start` on."""
     return lambda catalog: document_numbers(catalog)[start : None if count is None else start + count]
+
+
+def only(docs: np.ndarray) -> Choose:
+    """Return what chooses the documents of these int64 numbers; numbers that no longer exist are ignored."""
+    return lambda catalog: np.intersect1d(docs, document_numbers(catalog))
 
 
 def column_names(fields: Collection[str], runs: Iterable[str]) -> dict[str, str]:
@@ -180,7 +182,8 @@ def write_export(
             said = f"there is no document to write, and {path} exists: it stays as it is"
             raise SondeError(said, code="no-documents")
 
-    write_output(path, write)
+    with collection.view():  # the names of the columns and the rows come from one generation
+        write_output(path, write)
     quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
     for note in filter(None, (quoted, *notes)):
         progress(note)

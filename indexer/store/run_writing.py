@@ -108,7 +108,8 @@ def check_run_name(
     if not name.strip() or name != name.strip() or not name.isprintable():
         said = f"{name!r} is not a valid run name: use printable characters, without spaces at the ends"
         raise UsageError(said, code="bad-name", field="name", value=name)
-    known = {run.name for run in list_runs(catalog, kind, count=False)} - {leaving}
+    runs = list_runs(catalog, kind, count=False)
+    known = {run.name for run in runs} - {leaving}
     if name.removeprefix("-").isdecimal() and name not in known:
         said = f"the name {name!r} would be read as the number of a group: add a word, such as '{kind} {name}'"
         raise UsageError(said, code="bad-name", field="name", value=name)
@@ -116,7 +117,7 @@ def check_run_name(
     if colon and prefix in KINDS and name not in known:
         said = f"{name!r} is not a valid run name: {prefix + colon!r} before a name means the run of that kind or level"
         raise UsageError(said, code="bad-name", field="name", value=name)
-    if not replace and any(run.name == name and run.complete for run in list_runs(catalog, kind)):
+    if not replace and any(run.name == name and run.complete for run in runs):
         said = f"the {kind} run {name!r} already exists: {advice}"
         raise UsageError(said, code="name-taken", field="name", value=name)
     _check_columns(known, kind, name)
@@ -154,7 +155,7 @@ def write_run(
     """
     with collection.writing() as catalog:
         check_run_name(catalog, new.kind, new.name, replace)
-        for old in list_runs(catalog, new.kind):
+        for old in list_runs(catalog, new.kind, count=False):
             if old.name == new.name:
                 _remove_whole(catalog, old)
         left_out = [
@@ -175,7 +176,7 @@ def change_run(
         SondeError: Another process is writing, or the disk is full.
     """
     with collection.writing() as catalog:
-        old = next((run for run in list_runs(catalog, kind) if run.name == name), None)
+        old = next((run for run in list_runs(catalog, kind, count=False) if run.name == name), None)
         if old is None:
             check_run_name(catalog, kind, name, replace=True)
         new = change(catalog, old)
@@ -197,7 +198,7 @@ def rename_run(
     advice = "choose another name, or delete it first"
     with collection.writing() as catalog:
         runs = [find_run(catalog, kind, name)]
-        runs += [run for other in following for run in list_runs(catalog, other) if run.name == name]
+        runs += [run for other in following for run in list_runs(catalog, other, count=False) if run.name == name]
         for run in runs:
             check_run_name(catalog, run.kind, to, replace=False, advice=advice, leaving=name)
             catalog.runs.connection.execute("UPDATE runs SET name = ? WHERE run = ?", (to, run.number))

@@ -99,10 +99,10 @@ def find_run(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
     Raises:
         SondeError: There is none; the message names those that exist.
     """
-    runs = list_runs(catalog, kind)
+    runs = list_runs(catalog, kind, count=False)
     chosen = [run for run in runs if (run.name == name if name is not None else run.complete)]
     if chosen:
-        return chosen[-1]
+        return counted_run(catalog, chosen[-1])
     wanted = f"no {kind} run" + (
         f" {on_one_line(name)!r}" if isinstance(name, str) else f" {name!r}" if name is not None else ""
     )

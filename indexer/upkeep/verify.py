@@ -71,10 +71,11 @@ def _problem(title: str, text: str, spans: Sequence[Span], fingerprint: str) -> 
 
 
 def _digest_fits(title: str, text: str, stored: bytes, fingerprint: str) -> bool:
-    # A title too long for the model's window was cut; where, only the model's tokenizer knows.
+    # A title too long for the model's window was cut; where, only the model's tokenizer knows. A window holds a short
+    # part of a long title, so the shortest parts come first: from the other end, the work would be quadratic.
     return any(
         digest(fingerprint, passage_text(title[:end].rstrip() if end < len(title) else title, text)) == stored
-        for end in range(len(title), -1, -1)
+        for end in (len(title), *range(len(title)))
     )
 
 

@@ -31,7 +31,7 @@ def carry_names(
         labels: int64 [n], the new cluster of each.
         notify: Receives a sentence for each name that is lost.
     """
-    old = next((each for each in list_runs(catalog, CLUSTER) if each.name == run), None)
+    old = next((each for each in list_runs(catalog, CLUSTER, count=False) if each.name == run), None)
     given = [item for item in items_of(catalog, old) if item.data.get(GIVEN)] if old else []
     if old is None or not given:
         return list(items)

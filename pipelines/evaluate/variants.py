@@ -46,7 +46,7 @@ def check_form(form: str) -> str:
     found = _FORM.fullmatch(form)
     if found and found[1] == PRUNED and 0 < (share := float(found[2] or SHARE)) < 1:
         return f"{PRUNED}:{share:g}"
-    if found and found[1] == DIMENSIONS and (found[2] or "").isdigit() and int(found[2]) > 0:
+    if found and found[1] == DIMENSIONS and (found[2] or "").isdecimal() and int(found[2]) > 0:
         return f"{DIMENSIONS}:{int(found[2])}"
     known = ", ".join((*DTYPES, PER_CHANNEL, PER_TENSOR, f"{PRUNED}:0.2", f"{DIMENSIONS}:128", STATIC_MODEL))
     raise UsageError(f"there is no model form {form!r}: give {known}")

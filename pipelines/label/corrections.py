@@ -324,7 +324,7 @@ def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
 
 def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
     """Return the labels of a label run by case-folded name, and whether a text may have several labels."""
-    run = next((run for run in list_runs(catalog, LABEL) if run.name == name), None)
+    run = next((run for run in list_runs(catalog, LABEL, count=False) if run.name == name), None)
     if run is None:
         return {}, False
     names = {item.name.casefold(): item.name for item in items_of(catalog, run) if item.number != NONE}
@@ -332,7 +332,7 @@ def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
 
 
 def _find(catalog: Catalog, name: str) -> Run | None:
-    return next((run for run in list_runs(catalog, CORRECTION) if run.name == name), None)
+    return next((run for run in list_runs(catalog, CORRECTION, count=False) if run.name == name), None)
 
 
 def _kept(catalog: Catalog, run: Run | None) -> dict[int, list[str]]:

@@ -136,7 +136,8 @@ def _reviewed(collection: StoredCollection, run: str | None, choose: Choice) -> 
         rows = np.flatnonzero(open_)
         rows = rows[choose(view, docs[rows], margins[rows])]
         documents = view.documents(docs[rows].tolist())
-        labels = {int(doc): (items[given == doc], scores[given == doc]) for doc in docs[rows]}
+        ends = (np.searchsorted(given, docs[rows], side).tolist() for side in ("left", "right"))
+        labels = {doc: (items[a:b], scores[a:b]) for doc, a, b in zip(docs[rows].tolist(), *ends, strict=True)}
     return [
         Unsure(
             documents[doc].id, documents[doc].title, documents[doc].text,

@@ -30,7 +30,7 @@ class Budget:
         if text is None:
             return cls()
         word = str(text).strip().replace(",", "").replace("_", "")
-        if word.isdigit() and int(word) > 0:
+        if word.isdecimal() and int(word) > 0:
             return cls(calls=int(word))
         if (found := _MINUTES.fullmatch(word)) and float(found[1]) > 0:
             return cls(seconds=float(found[1]) * _SECONDS[found[2]])

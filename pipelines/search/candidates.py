@@ -51,7 +51,7 @@ class DenseSearch:
         if ann is None or ann.scans(k, inside):
             return f"exact scan of {counted(inside + tail, 'passage')}{_where(ann)}"
         selector = " with a selector" if inside < len(owners[: self._covered]) else ""
-        newer = f" and an exact scan of {tail:,} newer passages" if tail else ""
+        newer = f" and an exact scan of {counted(tail, 'newer passage')}" if tail else ""
         return f"{ann.info.kind}{selector}{newer}{_where(ann)}"
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:

@@ -128,7 +128,7 @@ def _given(file: str, names: list[str], columns: str, wanted: int) -> tuple[int,
     for name in given:
         if name in names:
             found.append(names.index(name))
-        elif name.isdigit() and 1 <= int(name) <= len(names):
+        elif name.isdecimal() and 1 <= int(name) <= len(names):
             found.append(int(name) - 1)
         else:
             said = f"{file} has no column {name!r}{did_you_mean(name, names)}; it has {_listed(names)}"

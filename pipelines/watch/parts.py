@@ -56,7 +56,8 @@ def parts_of(view: View, settings: WatchSettings) -> Parts:
         SondeError: There is no such run, or there is no old document.
     """
     moment = settings.moment
-    if moment is None and settings.like_date and settings.since not in {run.name for run in list_runs(view.catalog)}:
+    names = {run.name for run in list_runs(view.catalog, count=False)}
+    if moment is None and settings.like_date and settings.since not in names:
         said = f"{arg('since')} {settings.since!r} is not a date: write it as 2026-11-01, or as 2026-11-01T12:00"
         raise UsageError(said, code="bad-date", field="since", value=settings.since)
     found = _since_run(view, settings.since) if moment is None else _since_date(view, moment, settings.date)

@@ -70,8 +70,9 @@ class Uploads:
         """Remove folders that none of the commands names and that are a day old."""
         used = {folder for words in commands for folder in self.named(words)}
         for folder in self.folder.iterdir() if self.folder.is_dir() else ():
-            if folder not in used and time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # another process has just removed it
+                if folder not in used and time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def safe_names(given: Iterable[str]) -> list[str]:
@@ -121,13 +122,7 @@ class Jobs:
 
     def all(self) -> list[Job]:
         """Return every job, newest first."""
-        found = []
-        for folder in sorted(self.folder.glob("*/"), reverse=True) if self.folder.is_dir() else ():
-            try:
-                found.append(Job.read(folder))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                continue  # just being made, removed meanwhile, or something else
-        return found
+        return [job for job in map(_read, sorted(self.folder.glob("*/"), reverse=True)) if job]
 
     def of(self, collection: str) -> list[Job]:
         """Return the jobs of one collection, newest first."""
@@ -143,7 +138,7 @@ class Jobs:
 
     def find(self, id: str) -> Job | None:
         """Return the job of this id; an id that names no job, whatever it looks like, gives None."""
-        return next((job for job in self.all() if job.id == id), None)
+        return next((_read(folder) for folder in self.folder.glob("*/") if folder.name == id), None)
 
     def start(
         self, title: str, collection: str, command: Sequence[str], then: Chain = (), *, background: bool = False
@@ -240,6 +235,14 @@ class Jobs:
             with suppress(OSError):
                 if str(path) not in words and time.time() - path.stat().st_mtime > UNUSED_SECONDS:
                     path.unlink()
+
+
+def _read(folder: Path) -> Job | None:
+    """Return the job of a folder; None if it is just being made, was removed meanwhile, or is something else."""
+    try:
+        return Job.read(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _launch(job: Job) -> Job:

@@ -55,7 +55,7 @@ def show_counts(counts: Mapping[str, int], total: int) -> None:
     )
     st.html("".join(bars))
     if len(ranked) > MOST:
-        st.caption(f"and {len(ranked) - MOST:,} more labels")
+        st.caption(f"and {counted(len(ranked) - MOST, 'more label')}")
 
 
 def show_outcome(collection: Collection, run: Run, items: list[Item], *, changeable: bool) -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import streamlit as st
 
+from ....indexer.wording import counted
 from ....pipelines.search.results import Hit, Results
 from ...api import Collection
 from ...api.functions import shown_metadata, telling_fields
@@ -82,8 +83,7 @@ def show_hits(collection: Collection, asked: SearchForm, results: Results) -> No
     seen = True
     if hidden:
         said, control = st.columns([3, 1], vertical_alignment="center")
-        many = "1 hit" if len(hidden) == 1 else f"{len(hidden)} hits"
-        said.caption(f"{many} on this page hidden: you judged them not relevant.")
+        said.caption(f"{counted(len(hidden), 'hit')} on this page hidden: you judged them not relevant.")
         seen = control.toggle("Show", key="hidden", bind="query-params")
     fields = telling_fields(results)
     for hit in results:

@@ -120,9 +120,8 @@ def _number(asked: SearchForm, pages: int) -> int:
 
 def _show_how(results: Results, every: Results) -> None:
     """Say how many hits there are and how they were found."""
-    count = (
-        f"The best {len(every)} hits" if len(every) >= WIDE else "1 hit" if len(every) == 1 else f"{len(every)} hits"
-    )
+    hits = counted(len(every), "hit")
+    count = f"The best {hits}" if len(every) >= WIDE else hits
     stage = f" · reranked by {results.reranking}, {results.reranking.unit}" if results.reranking else ""
     st.caption(
         escape_markdown(f"{count} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")

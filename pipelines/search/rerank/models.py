@@ -167,6 +167,8 @@ def reranker_for(view: View, name: str | None, device: str = "auto", notify: Not
     if name == LATE:
         encoder = view.collection.encoder
         return LateInteraction(encoder, rarity(view, encoder))
+    if found := _loaded.get(view.collection, {}).get(name):  # without waiting for a model that another thread loads
+        return found
     with _loading:
         known = _loaded.setdefault(view.collection, {})
         if name not in known:

@@ -76,3 +76,5 @@ def test_a_selection_is_tagged_and_written(made: Collection, tmp_path: Path) -> 
     assert made.export_numbered(docs, tmp_path / "two.csv") == 2
     with (tmp_path / "two.csv").open(newline="") as stream:
         assert [row["id"] for row in csv.DictReader(stream)] == ["r1", "r5"]
+    assert made.export_numbered(np.array([docs[1], 10_000, docs[0], docs[1]]), tmp_path / "more.csv") == 2
+    assert (tmp_path / "more.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()

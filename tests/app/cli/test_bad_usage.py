@@ -80,6 +80,12 @@ OUTPUTS: dict[str, tuple[str, int]] = {
     "tune C --seed -1": ("--seed is -1: give 0 or more", 2),
     "tune C --count -1": ("--count is -1: give a whole number from 20", 2),
     "tune threshold C --answered a.txt --unanswerable a.txt --seed -1": ("--seed is -1: give 0 or more", 2),
+    "cluster C -k--5": ("-k is '--5': give a whole number, or auto", 2),
+    "label C --labels a,b --budget ²": (
+        "the budget '²' is neither a number of judgements nor a time: give 5000, 90s, 5m or 1h",
+        2,
+    ),
+    "similarity --pairs p.csv --columns 1,²": ("p.csv has no column '²'; it has the columns first, second", 2),
     "correct C --unsure -k 0": ("-k is 0: show 1 document or more", 2),
     "cluster C --labels a --name a": ("'a' is the only label, so every text would get it: give two or more", 2),
     "label C --labels a": ("'a' is the only label, so every text would get it: give two or more, or --multi-label", 2),
@@ -98,6 +104,7 @@ OUTPUTS: dict[str, tuple[str, int]] = {
 def test_a_mistake_word_for_word(sonde: Command, unchanged: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.chdir(unchanged.parent)
     written(Path("meta.jsonl"), b'{"id": 1}\n')
+    written(Path("p.csv"), b"first,second\none text,another text\n")
     written(Path("a.txt"), b"".join(b"question %d\n" % n for n in range(10)))
     said, code = OUTPUTS[words]
     before = {path.name for path in Path().iterdir()}

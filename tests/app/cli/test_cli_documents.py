@@ -76,6 +76,11 @@ def test_documents_are_counted_by_a_column(sonde: Command, shop: Path) -> None:
     }  # fmt: skip
 
 
+def test_one_value_that_is_not_listed(sonde: Command, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sonde.pipelines.search.counts.MOST", 1)
+    assert sonde("count", shop, "--by", "stars").out.splitlines()[:2] == ["1         2", "… 1 more value"]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
@@ -84,6 +85,21 @@ def test_nothing_listens_beyond_this_machine_without_keys(host: str, tmp_path: P
     ServeSettings(host=host, keys=tmp_path / "keys.json").check_exposure()
     for own in ("127.0.0.1", "::1", "localhost"):
         ServeSettings(host=own).check_exposure()
+
+
+@pytest.mark.parametrize("name", ["max_body", "max_text", "max_filter", "max_texts", "max_k", "queue", "batch",
+                                  "connections"])  # fmt: skip
+@pytest.mark.parametrize("value", [0.5, 2.5, 0, True, "7"])
+def test_a_limit_that_counts_is_a_whole_number(name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=rf"^{name} is {value!r}: give a whole number from 1$"):
+        ServeSettings(**{name: value})
+    assert ServeSettings(timeout=0.5, receive=2.5, rate=0.5, **{name: 7}).rate == 0.5
+
+
+@pytest.mark.parametrize("port", [80.5, -1, 65_536])
+def test_a_port_is_a_whole_number(port: Any) -> None:
+    with pytest.raises(UsageError, match=rf"^port is {port}: give one from 1 to 65535, or 0 for a free one$"):
+        ServeSettings(port=port)
 
 
 def test_a_rate_is_held(folder: Path) -> None:

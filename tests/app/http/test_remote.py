@@ -331,7 +331,7 @@ def test_topics_and_maps(shop: tuple[Collection, Collection]) -> None:
     ]
     there.map(neighbours=5)
     drawn, stored = there.map_run(), here.map_run()
-    assert drawn.name == "map"
+    assert drawn.update(notify=print).name == "map"
     assert drawn.places.tolist() == stored.places.tolist()
     assert (len(drawn), drawn.newer, drawn.regions) == (64, 0, stored.regions)
     whose = "RemoteCollection('http://127.0.0.1:8080')"

@@ -2,6 +2,8 @@
 # ruff: noqa: F811  (fixtures that are imported)
 
 import gzip
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
 
 from sonde.app.api import index
+from sonde.app.ui.jobs import Job, Jobs
+from sonde.app.ui.jobs.queue import Uploads
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv is empty: give a file with content"),
@@ -40,6 +44,34 @@ def test_bytes_that_are_no_text_are_shown_as_escapes(pages: Pages) -> None:
     uploader.set_value([("x.csv", b"\x00\xff\xfe", "text/csv")]).run()
     [error] = [each.value.replace("\\\\", "/").replace("\\", "") for each in page.error]
     assert error == "x.csv has a header (/u0000/udcff/udcfe) but no rows: give a file with content"
+
+
+def test_an_upload_that_another_process_removes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uploads = Uploads(tmp_path)
+    for name in ("gone", "old", "used"):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (0, 0))
+    real = Path.stat
+
+    def stat(path: Path, **options: Any) -> os.stat_result:
+        if path.name == "gone":
+            raise FileNotFoundError(path)
+        return real(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    uploads.drop_unused([["index", str(tmp_path / "used" / "a.csv")]])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gone", "used"]
+
+
+def test_a_job_is_found_without_reading_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for id in ("1-a", "2-b", "3-c"):
+        (tmp_path / id).mkdir()
+        kept = {"title": f"job {id}", "collection": "c", "command": ["info"], "started": 1, "pid": 0}
+        (tmp_path / id / "job.json").write_text(json.dumps(kept))
+    read, real = list[str](), Job.read
+    monkeypatch.setattr(Job, "read", lambda folder: read.append(folder.name) or real(folder))
+    found = Jobs(tmp_path).find("2-b")
+    assert (found and found.title, read) == ("job 2-b", ["2-b"])
 
 
 def test_added_texts_take_their_ids_from_the_column_of_the_collection(

@@ -51,3 +51,15 @@ def test_a_collection_is_loaded_once(shelf: Workspace, monkeypatch: pytest.Monke
     warm.warm(collection)
     warm.warm(collection)
     assert len(started) == 1
+
+
+def test_a_collection_in_the_place_of_one_that_was_closed_is_loaded(
+    shelf: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server keeps few collections open, and Python gives the identity of a lost object to another one."""
+    started: list[object] = []
+    monkeypatch.setattr(warm, "_started", started.append)
+    monkeypatch.setattr(warm, "id", lambda _: 7, raising=False)
+    warm.warm(shelf.open("shop"))
+    warm.warm(shelf.open("zoo"))
+    assert len(started) == 2

@@ -37,6 +37,8 @@ def test_languages_that_documents_name_are_counted() -> None:
     )
     several = met(*documents[:1_300], *[Document("x", language="fr")] * 100)
     assert (several.note(spec(), FOLDER, None, False) or "").startswith("1,304 of 1,400 documents are in German or Fr")
+    one = met(Document("x", language="de"), *[Document("x", language="en")] * 4)
+    assert (one.note(spec(), FOLDER, None, False) or "").startswith("1 of 5 documents is in German; ")
     assert met(Document("x", language="de")).note(spec("static"), FOLDER, None, False) == (
         "the document is in German; the model static was trained on English: `sonde model c.sonde --to NAME` changes "
         "the model"

@@ -196,6 +196,16 @@ def test_one_file_of_a_folder_takes_too_long(tmp_path: Path, monkeypatch: pytest
     assert psutil.Process().children() == []
 
 
+def test_the_time_that_a_file_had_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file has more than that of a small one."""
+    monkeypatch.setattr(child, "SECONDS", 0.0)
+    monkeypatch.setattr(child.Child, "allow", lambda self: vars(self).update(_waited=0.0, _allowed=1.6))
+    os.mkfifo(tmp_path / "b.txt")  # nothing will ever arrive
+    readers = TextReaders([("b.txt", tmp_path / "b.txt")], OPTIONS)
+    assert list(readers.items()) == [Skipped("b.txt", "reading it took more than 2 s")]
+    readers.close()
+
+
 def test_each_file_that_ends_its_process_is_skipped(tmp_path: Path) -> None:
     names = [f"{number:02}.txt" for number in range(20)]
     for name in names:

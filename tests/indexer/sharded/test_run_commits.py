@@ -1,6 +1,8 @@
 """How runs of a sharded collection are stored: what a commit writes, who sees it, and what is refused."""
 
+import errno
 import json
+import os
 import shutil
 import sqlite3
 import threading
@@ -193,6 +195,22 @@ def test_a_commit_that_comes_too_late_changes_nothing(folder: Path):
     assert opened(folder).search_defaults().chosen == {}
     assert opened(folder).tag("late", where="stars <= 1").documents == 16
     assert len(list((folder / "runs").iterdir())) == 1
+
+
+def test_a_disk_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sharded collection could be made on it."""
+
+    def link(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(source), None, str(target))
+
+    monkeypatch.setattr(os, "link", link)
+    encoder: Any = FakeEncoder()
+    index_sharded(themes.rows(2), tmp_path / "c.sonde", 2, encoder=encoder)
+    run(tmp_path / "c.sonde", [{"id": "new", "text": "a new document"}])
+    assert (len(opened(tmp_path / "c.sonde")), newest(tmp_path / "c.sonde").number) == (9, 2)
+    truth = LocalTruth(tmp_path)
+    assert (truth.create("a/1.json", b"one"), truth.create("a/1.json", b"two")) == (True, False)
+    assert (truth.read("a/1.json"), [path.name for path in (tmp_path / "a").iterdir()]) == (b"one", ["1.json"])
 
 
 def test_a_stopped_index_run_goes_on_after_a_tag(folder: Path):

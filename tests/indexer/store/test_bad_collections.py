@@ -15,7 +15,8 @@ from small_reviews import ROWS, folder_of, lines
 
 import sonde as package
 from sonde.indexer.errors import SondeError
-from sonde.indexer.store.catalog import Catalog
+from sonde.indexer.store import catalog as catalogs
+from sonde.indexer.store.catalog import Catalog, connect_catalog
 from sonde.indexer.store.lines import LONGEST, sealed_line, sealed_lines
 
 COMMANDS = ("info", "verify", "repair", "compact", "export", ("search", "battery"), ("similar", "1"), ("delete", "1"))
@@ -90,6 +91,52 @@ def test_a_catalog_that_may_not_be_read(reviews: Path, monkeypatch: pytest.Monke
         SondeError, match=r"^cannot open .*catalog\.db \(unable to open .*\): give yourself the right to"
     ):
         package.open(reviews)
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """The connections that were opened."""
+    found: list[sqlite3.Connection] = []
+    real: Any = sqlite3.connect
+
+    def connect(*given: Any, **options: Any) -> sqlite3.Connection:
+        found.append(real(*given, **options))
+        return found[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    return found
+
+
+def is_closed(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except sqlite3.ProgrammingError:
+        return True
+    return False
+
+
+def test_a_refused_catalog_is_closed(tmp_path: Path, connected: list[sqlite3.Connection]) -> None:
+    folder = folder_of(tmp_path / "c.sonde", catalog_db=b"this is no database, but it is long enough" * 30)
+    with pytest.raises(SondeError, match=r"c\.sonde is not a Sonde collection: its catalog\.db is damaged"):
+        connect_catalog(folder / "catalog.db")
+    assert [is_closed(each) for each in connected] == [True]
+
+
+def test_a_catalog_on_a_read_only_disk_gets_the_same_settings(
+    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connected: list[sqlite3.Connection]
+) -> None:
+    path = Path(shutil.copy(reviews / "catalog.db", tmp_path))
+    real, failures = catalogs._configure, [True]  # pyright: ignore[reportPrivateUsage]
+
+    def configure(*given: Any) -> None:
+        if failures and failures.pop():
+            raise sqlite3.OperationalError("unable to open database file")
+        real(*given)
+
+    monkeypatch.setattr(catalogs, "_configure", configure)
+    with closing(connect_catalog(path)) as connection:
+        found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("trusted_schema", "cell_size_check")]
+        assert (found, [is_closed(each) for each in connected]) == ([0, 1], [True, False])
 
 
 def test_a_folder_that_does_not_exist(sonde: Command, unchanged: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import problems
@@ -14,8 +15,9 @@ from written_meanwhile import BATCH, PAIRS, pairs
 
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.store import export
 from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.export import rows
+from sonde.indexer.store.export import part_of, rows, write_export
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.analysis.corpus import delete
 from sonde.pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS, Mode
@@ -162,3 +164,32 @@ def test_a_view_stays_as_it_is(tmp_path: Path) -> None:
             hits = search(collection, "apples", SearchSettings(k=ALL, mode=mode, collapse=False))
             assert {str(hit.metadata["version"]) for hit in hits} == {"0"} and len(hits) == 10
     assert counted(collection, "lexical", "apples") == 18
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
+def test_a_column_that_a_writer_adds_during_an_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """The names of the columns are read before the rows, which then had a column more."""
+    index(pairs(0, 0, 5), tmp_path / "c.sonde")
+    collection = StoredCollection.open(tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    real = export.column_names
+
+    def overtaken(*given: Any) -> dict[str, str]:
+        monkeypatch.setattr(export, "column_names", real)
+        index(iter([Document("a red apple", key="x", metadata={"colour": "red"})]), tmp_path / "c.sonde")
+        return real(*given)
+
+    monkeypatch.setattr(export, "column_names", overtaken)
+    assert write_export(collection, tmp_path / f"out{suffix}") == 10
+    assert next(rows(collection))["colour"] is None
+
+
+def test_a_page_of_documents_reads_the_numbers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index(pairs(0, 0, 5), tmp_path / "c.sonde")
+    collection = StoredCollection.open(tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    every = [row["id"] for row in rows(collection)]
+    calls, real = list[object](), export.document_numbers
+    monkeypatch.setattr(export, "document_numbers", lambda catalog: calls.append(catalog) or real(catalog))
+    assert [row["id"] for row in rows(collection, choose=part_of(2, 3))] == every[2:5]
+    assert len(calls) == 1

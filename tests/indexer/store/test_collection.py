@@ -17,6 +17,7 @@ from stored import index, opened
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.ingest.plan import unfit
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.search.settings import MODES
 
@@ -273,6 +274,19 @@ def test_skipped_rows_are_in_a_file(tmp_path: Path) -> None:
     assert report.skipped_file is not None and report.skipped_file.read_text().count("\n") == 1
     report, _ = index([Document("good", key="1")], folder)
     assert report.skipped_file is None and not (folder / "skipped.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (Document("good \ud800"), "the text holds half a surrogate pair at character 6"),
+        (Document("good text", "a \ud800 title"), "the title holds half a surrogate pair at character 3"),
+        (Document("good text", key="4\ud800"), "the id holds half a surrogate pair at character 2"),
+        (Document("good text", "a\0title"), "the title contains a NUL byte"),
+    ],
+)
+def test_a_skipped_document_names_the_part_that_is_wrong(document: Document, reason: str) -> None:
+    assert unfit(document) == reason
 
 
 def paragraphs() -> Iterator[str]:

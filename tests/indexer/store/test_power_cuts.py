@@ -141,6 +141,17 @@ def test_a_failing_disk_is_one_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["fullset.sonde", "permission-requests.sonde", "quota.sonde"])
+def test_a_word_in_the_name_of_the_folder_is_no_cause(tmp_path: Path, name: str) -> None:
+    lost = tmp_path / name / "vectors" / "000001.npy"
+    lost.parent.mkdir(parents=True)
+    error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(lost))
+    told = f"{lost} is missing: run `sonde repair {tmp_path / name}`"
+    assert str(disk_error(error, tmp_path / name)) == told
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(lost))
+    assert str(disk_error(full, tmp_path / name)).startswith("the disk is full: ")
+
+
 def test_an_index_that_does_not_fit_on_the_disk_is_not_published(tmp_path: Path) -> None:
     index = build(ArraySource(np.random.default_rng(1).standard_normal((20, 256)).astype(np.float16)), AnnSettings())
     index.save(tmp_path)

@@ -14,7 +14,7 @@ from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store import schema
+from sonde.indexer.store import runs, schema
 from sonde.indexer.store.kinds import CLUSTER, LABEL, MAP, TAG
 from sonde.indexer.store.run_writing import NewRun, Snapshot, delete_run, rename_item, rename_run, write_run
 from sonde.indexer.store.runs import (
@@ -177,6 +177,26 @@ def test_documents_that_change_while_a_run_is_computed_are_left_out(fruit: Colle
     with fruit.stored.view() as view:
         docs = assignments_of(view.catalog, find_run(view.catalog, CLUSTER))[0]
         assert docs.tolist() == [view.document_number("1"), view.document_number("2")]
+
+
+def test_documents_are_counted_only_for_the_run_that_is_wanted(
+    fruit: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each count reads all of what a run says of documents."""
+    taken = snapshot(fruit)
+    for name in ("one", "two", "three"):
+        write_run(fruit.stored, clusters(taken, name), taken)
+    counted, real = list[int](), runs._documents  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(runs, "_documents", lambda c, number, kind: counted.append(number) or real(c, number, kind))
+    with fruit.stored.view() as view:
+        found = find_run(view.catalog, CLUSTER, "two")
+        with pytest.raises(SondeError, match=r"^there is no cluster run 'four' in this collection: there are one, two"):
+            find_run(view.catalog, CLUSTER, "four")
+    assert (found.documents, counted) == (4, [found.number])
+    with pytest.raises(UsageError, match=r"^the cluster run 'two' already exists"):
+        write_run(fruit.stored, clusters(taken), taken)
+    write_run(fruit.stored, clusters(taken), taken, replace=True)
+    assert len(counted) == 1
 
 
 def test_runs_outlive_compact(fruit: Collection) -> None:

@@ -271,3 +271,15 @@ def test_a_change_that_was_killed_at_its_start_begins_again(collection: Collecti
     assert collection.info().other_models == ()
     assert collection.change_model(encoder=other).switched  # type: ignore[arg-type]
     assert collection.verify() == []
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 document has"), (2, "2 documents have")])
+def test_documents_that_the_other_model_lacks_are_counted(count: int, said: str) -> None:
+    catalog = Catalog.empty()
+    sql = "INSERT INTO documents(doc, key, title, text, length, content, extra) VALUES (?, ?, '', 'x', 1, x'00', x'00')"
+    catalog.connection.executemany(sql, [(n, str(n)) for n in range(count)])
+    catalog.connection.execute("ATTACH DATABASE ':memory:' AS other")
+    for table in ("documents", "passages"):
+        catalog.connection.execute(f"CREATE TABLE other.{table} AS SELECT * FROM main.{table} LIMIT 0")
+    with pytest.raises(SondeError, match=f"^{said} no embedding of the other model: run the same command again$"):
+        exchange._replace_passages(catalog)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""A verification beside writers reports damage, and nothing that a writer was just replacing."""
+"""A verification reports damage, and nothing that a writer was just replacing; its work is linear."""
 
 from pathlib import Path
 from typing import Any
@@ -61,3 +61,20 @@ def test_damage_beside_a_writer_that_goes_on_is_not_told_from_its_work(
         next((folder / "vectors").glob("*.npy")).unlink()
         with pytest.raises(WriterBusyError, match=r"is being written to by .*: wait for it to end, then try again"):
             opened(folder).verify()
+
+
+def test_the_work_of_a_long_title_is_linear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part of the title was tried, the longest first, for each passage."""
+    title, text = " ".join(f"word{number}" for number in range(2_000)), "It was red. " * 100
+    encoder: Any = FakeEncoder()
+    rows = [{"title": title, "text": text}]
+    index(rows, tmp_path / "c.sonde", title="title", text="text", encoder=encoder).close()
+    read, real = [0], verifying.digest
+
+    def digest(*parts: str) -> bytes:
+        read[0] += sum(map(len, parts))
+        return real(*parts)
+
+    monkeypatch.setattr(verifying, "digest", digest)
+    assert opened(tmp_path / "c.sonde").verify() == []
+    assert 0 < read[0] < 100 * len(title)

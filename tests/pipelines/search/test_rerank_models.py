@@ -11,6 +11,7 @@ from fake_encoder import FakeEncoder
 import sonde
 from sonde.indexer.errors import SondeError
 from sonde.pipelines.pairs import load_pair_model
+from sonde.pipelines.search.rerank import models
 from sonde.pipelines.search.rerank.models import load_reranker
 
 QUERY = "How do I reset my battery?"
@@ -65,7 +66,7 @@ def test_the_stored_activation_belongs_to_the_model(tmp_path: Path, activation: 
     assert load_pair_model(str(folder)).activation == "Sigmoid"
 
 
-def test_a_search_says_which_model_ran(tmp_path: Path) -> None:
+def test_a_search_says_which_model_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = cross_encoder(tmp_path)
     rows = [{"id": str(n), "text": text} for n, text in enumerate(SCORED)]
     made = sonde.index(rows, tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
@@ -75,6 +76,9 @@ def test_a_search_says_which_model_ran(tmp_path: Path) -> None:
     assert {hit.id: hit.scores.rerank for hit in found} == {
         str(n): pytest.approx(float(score), abs=1e-5) for n, score in enumerate(scores)
     }
+    monkeypatch.setattr(models, "_loading", None)  # a model that is loaded waits for no other one
+    again = made.search(QUERY, rerank=True, rerank_model=str(folder))
+    assert [(hit.id, hit.scores) for hit in again] == [(hit.id, hit.scores) for hit in found]
 
 
 def test_a_multi_vector_model_scores_as_its_library_does(tmp_path: Path) -> None:

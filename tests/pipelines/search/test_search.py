@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.pipelines.search.candidates import DenseSearch
 from sonde.pipelines.search.rerank.late import LateInteraction, rarity
 from sonde.pipelines.search.results import Mode
 from sonde.pipelines.search.search import search
@@ -366,3 +368,12 @@ def test_a_second_stage_is_loaded_beside_the_search(reviews: Path, monkeypatch: 
     assert (second.loading_seconds, second.hits[0].id) == (0.0, first.hits[0].id)
     late = [opened.search("battery", rerank=True) for _ in range(2)]
     assert late[1].loading_seconds == 0.0
+
+
+@pytest.mark.parametrize(("newer", "said"), [(0, ""), (1, " and an exact scan of 1 newer passage"),
+                                             (2, " and an exact scan of 2 newer passages")])  # fmt: skip
+def test_the_strategy_counts_newer_passages(newer: int, said: str) -> None:
+    info = SimpleNamespace(rows=5, kind="hnsw", breadth=0)
+    ann = SimpleNamespace(info=info, scans=lambda *_: False, place=SimpleNamespace(name="cpu"))
+    view: Any = SimpleNamespace(generation=SimpleNamespace(ann=ann, owners=np.zeros(5 + newer)))
+    assert DenseSearch(view, None).strategy(10) == f"hnsw{said}"
