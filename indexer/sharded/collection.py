@@ -248,7 +248,7 @@ class ShardedCollection(StoredCollection):
     def _look_again(self) -> None:
         known = self._made
         super()._look_again()
-        if known not in (None, self._made) and (sharding := Sharding.read(self.path)):
+        if known != self._made and (sharding := Sharding.read(self.path)):
             self._sharding, self._newest = sharding, None
 
     def _current_shards(self) -> _Opened:

@@ -212,10 +212,14 @@ class StoredCollection:
 
     def close(self) -> None:
         """Close this thread's connection and forget what was loaded."""
+        self._disconnect()
+        self._generation = None
+
+    def _disconnect(self) -> None:
+        """Close this thread's connection; the next read opens another."""
         if hasattr(self._local, "catalog"):
             self._local.catalog[0].close()
             del self._local.catalog
-        self._generation = None
 
     @contextmanager
     def _still_this(self) -> Iterator[None]:
@@ -241,7 +245,7 @@ class StoredCollection:
             return known[0]
         self._look_again()
         if known and known[1] != self._made:
-            known[0].close()
+            self._disconnect()  # before another is opened, which fails while the folder is away
             known = None
         if known is None:
             made = self._made

@@ -37,6 +37,24 @@ def copied(folder: Path) -> None:
     shutil.copytree(folder / "n.sonde", folder / "c.sonde")
 
 
+def test_a_folder_that_was_away_for_a_moment_is_read_again(pair: Path) -> None:
+    """What was asked in between left a closed connection behind: every later search failed until a restart."""
+    collection = opened(pair)
+    before = [hit.id for hit in collection.search("letter", k=9)]
+    for _ in range(2):
+        (pair / "c.sonde").rename(pair / "away.sonde")
+        for ask in (lambda: collection.search("letter"), lambda: len(collection), collection.info):
+            with pytest.raises(SondeError, match="c.sonde"):
+                ask()
+        (pair / "away.sonde").rename(pair / "c.sonde")
+        assert [hit.id for hit in collection.search("letter", k=9)] == before
+    (pair / "c.sonde").rename(pair / "away.sonde")
+    with pytest.raises(SondeError, match="c.sonde"):
+        len(collection)
+    (pair / "n.sonde").rename(pair / "c.sonde")
+    assert {hit.id for hit in collection.search("winter", k=9)} == {row["id"] for row in NEW}
+
+
 @pytest.mark.parametrize("replace", [moved, copied])
 def test_the_new_collection_is_read_and_written(pair: Path, replace: Any) -> None:
     """The old documents were found for ever, and clusters of the old embeddings were stored with the new documents."""
