@@ -8,11 +8,13 @@ import os
 import secrets
 import shutil
 import sqlite3
+import stat
 import sys
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -104,6 +106,13 @@ def remove(path: Path) -> bool:
 def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file that the user named, as `write_durably` does; a symbolic link stays; its target is replaced."""
     write_durably(path.resolve() if path.is_symlink() else path, write)
+
+
+def share(path: Path) -> None:
+    """Let whoever may read the folder of a file, or of a folder, read it too: libraries make some for this user alone."""
+    with suppress(OSError):  # a disk without modes
+        mode = stat.S_IMODE(path.parent.stat().st_mode)
+        path.chmod(mode if path.is_dir() else mode & 0o666)
 
 
 def make_folder(folder: Path) -> None:

@@ -50,9 +50,24 @@ RUN = """
 
 
 def online(log: Path) -> dict[str, str]:
-    """Return an environment in which nothing already keeps libraries off the network."""
-    given = {name: value for name, value in os.environ.items() if not name.endswith("_OFFLINE")}
-    return given | {"OMP_NUM_THREADS": "2", "HF_HOME": str(log.parent / "empty-cache")}
+    """Return an environment in which nothing already keeps libraries off the network.
+
+    With `CI`, ONNX Runtime reports nothing to its makers.
+    """
+    kept = [name for name in os.environ if not name.endswith(("_OFFLINE", "_TELEMETRY", "_CACHE_HOME")) and name != "CI"]
+    given = {name: os.environ[name] for name in kept}
+    home = log.parent / "home"
+    return given | {"OMP_NUM_THREADS": "2", "HF_HOME": str(log.parent / "empty-cache"), "HOME": str(home)}
+
+
+def reached(log: Path) -> list[str]:
+    """Return what was tried to reach, and the files of other makers in the home: a library in C++ has no audit hook.
+
+    ONNX Runtime keeps an identifier and what it will send in ~/.cache/Microsoft.
+    """
+    tried = log.read_text("utf-8").splitlines() if log.exists() else []
+    strange = [path for path in (log.parent / "home").glob("**/*") if "sonde" not in path.parts and path.is_file()]
+    return [*tried, *map(str, strange)]
 
 
 def watched(body: str, log: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -119,7 +134,7 @@ def test_index_and_search_with_the_bundled_model_try_no_connection(tmp_path):
     found = watched(RUN, log, "search", "pets.sonde", "shares lost value", "-k", "1", "--json")
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout.splitlines()[0])["id"] == "2"
-    assert not log.exists(), f"tried to reach: {log.read_text()}"
+    assert reached(log) == []
 
 
 def test_a_mistyped_model_fails_without_a_connection(tmp_path):
@@ -129,7 +144,7 @@ def test_a_mistyped_model_fails_without_a_connection(tmp_path):
     assert run.returncode in (1, 2)
     assert "no-such-folder" in run.stderr
     assert "Traceback" not in run.stderr
-    assert not log.exists(), f"tried to reach: {log.read_text()}"
+    assert reached(log) == []
     assert not (tmp_path / "pets.sonde").exists()
 
 
@@ -191,7 +206,7 @@ def test_no_command_tries_a_connection(collection: Path) -> None:
     run = watched(ALL, log, json.dumps(asked))
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.splitlines()) >= len(asked), run.stdout
-    assert not log.exists(), f"tried to reach: {log.read_text()}"
+    assert reached(log) == []
 
 
 @contextmanager
@@ -244,7 +259,7 @@ def test_the_service_tries_no_connection(collection: Path) -> None:
         assert status(port, "GET", "/collections") == 200
         assert status(port, "GET", "/health", Host="evil.example") == 421
         assert status(port, "GET", "/health", Origin="http://evil.example") == 403
-    assert not log.exists(), f"tried to reach: {log.read_text()}"
+    assert reached(log) == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
@@ -263,4 +278,4 @@ def test_the_web_ui_tries_no_connection(tmp_path: Path, host: str) -> None:
         assert upgraded(port, Origin="https://search.example.org") == 101
         assert upgraded(port, Origin="http://evil.example") == 403
         assert upgraded(port, Host="evil.example") == 403
-    assert not log.exists(), f"tried to reach: {log.read_text()}"
+    assert reached(log) == []

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import reading_array
 from ..errors import SondeError
-from ..files import CHECK_DISK, DISK_FAILED, WINDOWS, replace_file, sync_file, sync_folder
+from ..files import CHECK_DISK, DISK_FAILED, WINDOWS, replace_file, share, sync_file, sync_folder
 from ..small_files import read_json
 from .exact import BLOCK, VectorSource, row_blocks
 from .library import faiss
@@ -263,6 +263,7 @@ def _publish(index: Any, nodes: Nodes, info: AnnInfo, folder: Path, new: Path) -
     (new / INFO).replace(folder / f"{INFO}.new")
     if generation.exists():
         shutil.rmtree(generation)
+    share(new)
     new.rename(generation)
     replace_file(folder / f"{INFO}.new", folder / INFO)
     sync_folder(folder)

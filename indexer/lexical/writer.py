@@ -16,7 +16,7 @@ from typing import Any, Self
 from tantivy import Document, FieldType, Index, Query
 
 from ..errors import SondeError
-from ..files import CHECK_DISK, DISK_FAILED, DISK_FULL, write_durably
+from ..files import CHECK_DISK, DISK_FAILED, DISK_FULL, share, write_durably
 from ..languages import normalise
 from ..small_files import LARGEST, read_json
 from .analysis import UNKNOWN, analyzer
@@ -102,6 +102,12 @@ def damaged_index(folder: Path, reason: object) -> SondeError:
 def _write(folder: Path, state: LexicalState, coming: LexicalState) -> None:
     stored = {"schema": SCHEMA, "opstamp": opstamp(folder), "state": asdict(state), "next": asdict(coming)}
     write_durably(folder / "state.json", lambda stream: stream.write(json.dumps(stored).encode()))
+
+
+def _share(folder: Path) -> None:
+    """Let other users read the files that Tantivy makes for this one alone."""
+    for path in (folder / "meta.json", folder / ".managed.json"):
+        share(path)
 
 
 @contextmanager
@@ -336,6 +342,7 @@ class LexicalWriter:
         with tantivy_errors(self._folder):
             announce(self._folder, self._state, coming)
             self._writer.commit()
+            _share(self._folder)
             confirm(self._folder, coming)
         self._state = coming
         self._committed()
@@ -346,6 +353,7 @@ class LexicalWriter:
         with tantivy_errors(self._folder):
             self._writer.rollback()
             self._writer.wait_merging_threads()
+        _share(self._folder)
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 Names are imported when they are first used, so that `import sonde` loads neither torch nor FAISS.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from sonde.pipelines.taxonomy import EditSettings
     from sonde.pipelines.topics import TopicSettings
     from sonde.pipelines.watch import WatchSettings
+
+# ONNX Runtime, from 1.29, reports to Microsoft and keeps an identifier in the home, unless this is set before it is
+# imported; huggingface_hub adds facts on this machine to what it downloads.
+for _name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY"):
+    os.environ.setdefault(_name, "1")
 
 _HOMES = {
     "Collection": "app.api",
