@@ -109,7 +109,7 @@ def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 
 def share(path: Path) -> None:
-    """Let whoever may read the folder of a file, or of a folder, read it too: libraries make some for this user alone."""
+    """Let those who may read the folder around a path read it too: libraries make some files for this user alone."""
     with suppress(OSError):  # a disk without modes
         mode = stat.S_IMODE(path.parent.stat().st_mode)
         path.chmod(mode if path.is_dir() else mode & 0o666)

@@ -54,8 +54,8 @@ def online(log: Path) -> dict[str, str]:
 
     With `CI`, ONNX Runtime reports nothing to its makers.
     """
-    kept = [name for name in os.environ if not name.endswith(("_OFFLINE", "_TELEMETRY", "_CACHE_HOME")) and name != "CI"]
-    given = {name: os.environ[name] for name in kept}
+    left_out = ("CI", "_OFFLINE", "_TELEMETRY", "_CACHE_HOME")
+    given = {name: value for name, value in os.environ.items() if not name.endswith(left_out)}
     home = log.parent / "home"
     return given | {"OMP_NUM_THREADS": "2", "HF_HOME": str(log.parent / "empty-cache"), "HOME": str(home)}
 
