@@ -177,6 +177,17 @@ def is_finite(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
+NOT_UNICODE = "is not valid Unicode: write it in UTF-8"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 and SQLite can hold a text: not one with half a surrogate pair, which Python makes of bad bytes."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def as_text(value: object, field: str) -> str:
     """Return the value as text; an integer becomes its digits.
 
@@ -188,21 +199,12 @@ def as_text(value: object, field: str) -> str:
         UsageError: The value is neither a string nor an integer, or it contains half of a surrogate pair.
     """
     if isinstance(value, str):
-        return value if field == "id" else _unicode(value)  # no document has such an id, which is the error then
+        if field != "id" and not is_unicode(value):  # no document has such an id, which is the error then
+            raise UsageError(f"{reprlib.repr(value)} {NOT_UNICODE}", code="not-unicode", value=value)
+        return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
-
-
-def _unicode(text: str) -> str:
-    """Return a text that UTF-8 can write; half of a surrogate pair it cannot."""
-    try:
-        if not text.isascii():
-            text.encode()
-    except UnicodeEncodeError:
-        said = f"{reprlib.repr(text)} is not valid Unicode: write it in UTF-8"
-        raise UsageError(said, code="not-unicode", value=text) from None
-    return text
 
 
 def as_texts(values: object, field: str) -> list[str]:

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ...indexer.errors import NOT_UNICODE, is_unicode
 from ...pipelines.label import NliJudge, load_nli
 from ..api.elsewhere import alive
 from ..api.opening import UNREADABLE
@@ -25,7 +26,6 @@ from .settings import ServeSettings
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-HALF_A_PAIR = "the text holds half a surrogate pair"
 
 
 class Metrics:
@@ -195,8 +195,8 @@ class Context:
         self.check_length(text, field)
         if not text.strip():
             raise ProblemError(422, "the text is empty", field)
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise ProblemError(422, HALF_A_PAIR, field)
+        if not is_unicode(text):
+            raise ProblemError(422, f"the text {NOT_UNICODE}", field)
 
     def check_count(self, count: int, field: str) -> None:
         """Reject a request with too many texts.

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from ..document import Document
-from ..errors import SondeError
+from ..errors import SondeError, is_unicode
 from ..readers import ReadOptions
 from ..readers.coercion import known_types
 from ..readers.encoding import is_legacy
-from ..store.catalog import ID_COLUMN, Catalog, storable
+from ..store.catalog import ID_COLUMN, Catalog
 from ..store.documents import texts_by_id
 from ..store.retyping import GIVEN
 from ..store.runs import columns_of_runs
@@ -91,7 +91,7 @@ def holds_some(catalogs: Iterable[Path], documents: Sequence[Document]) -> bool:
     Row numbers may be ids of the collection, too, but of other texts.
     """
     texts = {each.key or digest(each.title, each.text).hex(): (each.title, each.text) for each in documents}
-    ids = list(filter(storable, texts))
+    ids = list(filter(is_unicode, texts))
     known: dict[str, bool] = {}
     for path in filter(Path.is_file, catalogs):
         with closing(Catalog.open(path)) as catalog:

@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.document import Value
-from ....indexer.errors import UsageError
+from ....indexer.errors import NOT_UNICODE, UsageError, is_unicode
 from ....indexer.store.catalog import ID_COLUMN, Catalog
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS
@@ -85,8 +85,8 @@ def parse(where: str) -> exp.Expr:
     """
     if len(where) > LONGEST:
         raise UsageError(f"the filter has {len(where):,} characters, and at most {LONGEST:,} are read: shorten it")
-    if not where.isascii() and any("\ud800" <= character <= "\udfff" for character in where):
-        raise UsageError(f"the filter {shown(where)} is not valid Unicode: write it in UTF-8")
+    if not is_unicode(where):
+        raise UsageError(f"the filter {shown(where)} {NOT_UNICODE}")
     if not where.isascii() and (curly := _CURLY.search(_QUOTED.sub("", where))):
         raise UsageError(
             f"the filter {shown(where)} has the quotation mark {curly[0]}: put text in straight single quotes ('…'), "
