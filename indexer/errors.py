@@ -9,7 +9,7 @@ import math
 import re
 import reprlib
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -151,11 +151,17 @@ LEAST_SIMILAR = 0.65
 """Of a name that is suggested; difflib's own 0.6 takes "paint" for "split"."""
 
 
-def did_you_mean(value: object, known: Sequence[str]) -> str:
-    """Return `" (did you mean 'x'?)"` if a known name is similar to a value, else nothing."""
-    lowered = {name.lower(): name for name in reversed(known)}
+def nearest(value: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to a value, in any case of letters; None if none is similar."""
+    lowered = {name.lower(): name for name in reversed(list(known))}
     near = get_close_matches(str(value).lower(), lowered, 1, LEAST_SIMILAR)
-    return f" (did you mean {lowered[near[0]]!r}?)" if near else ""
+    return lowered[near[0]] if near else None
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """Return `" (did you mean 'x'?)"` if a known name is similar to a value, else nothing."""
+    near = nearest(value, known)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:

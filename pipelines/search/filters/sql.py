@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from enum import Enum
 
 from sqlglot.dialects.sqlite import SQLite
 
-from ....indexer.errors import UsageError
+from ....indexer.errors import UsageError, nearest
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS, TAG
 
@@ -178,23 +177,21 @@ class FieldNames:
         kind, colon, rest = name.partition(":")
         if colon and kind in KINDS and rest:
             return self._no_run(kind, rest)
-        by_lower = {known.lower(): known for known in self._operands}
-        close = get_close_matches(name.lower(), by_lower, n=1)
-        hint = "; put text in single quotes" if quoted else ""
-        hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
+        near = nearest(name, self._operands)
+        hint = f" (did you mean {near!r}?)" if near else "; put text in single quotes" if quoted else ""
         said = f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
-        return UsageError(said, code="not-found", alternatives=[by_lower[each] for each in close] or self._operands)
+        return UsageError(said, code="not-found", alternatives=[near] if near else self._operands)
 
     def _no_run(self, kind: str, rest: str) -> UsageError:
         """Return the error for the column of a tag, or of another run, that does not exist."""
         what = str(TAG) if kind == TAG else f"{kind} run"
         known = [name for name in self._operands if name.startswith(f"{kind}:")]
-        close = get_close_matches(f"{kind}:{rest}", known, n=1)
+        near = nearest(f"{kind}:{rest}", known)
         said = f"there is no {what} {shown(rest)}"
-        if close:
-            said += f" (did you mean {quoted(close[0])}?)"
+        if near:
+            said += f" (did you mean {quoted(near)}?)"
         said += f"; the columns of {what}s are: {_listed(map(quoted, known))}" if known else f": there are no {what}s"
-        return UsageError(said, code="not-found", alternatives=close or known)
+        return UsageError(said, code="not-found", alternatives=[near] if near else known)
 
 
 def _listed(names: Iterable[str]) -> str:
