@@ -15,7 +15,7 @@ from .codec import Codec
 from .files import INFO, LateInfo, LateSegment, open_array, read_codec, read_info, write_array, write_codec, write_info
 
 FAN = 8
-"""Number of the newest segments that are merged into one when they are of one size or smaller."""
+"""Number of segments of similar size that are merged into one. An entry is rewritten once for each power of FAN."""
 SMALLEST = 64
 
 
@@ -136,10 +136,14 @@ class LateWriter:
 
 
 def due(counts: Sequence[int]) -> int:
-    """Return how many of the newest segments, given by their sizes, are to be merged; 0 for none."""
+    """Return how many of the newest segments, given by their sizes, are to be merged; 0 for none.
+
+    These are the newest FAN segments of one tier, with the smaller ones before and between them: commits of a run grow,
+    so segments of one tier are seldom neighbours.
+    """
     highest = found = 0
     for back, count in enumerate(reversed(counts)):
-        level = _tier(count)
+        level = tier(count)
         if level >= highest and found == FAN:
             return back
         if level > highest:
@@ -148,7 +152,8 @@ def due(counts: Sequence[int]) -> int:
     return len(counts) if found == FAN else 0
 
 
-def _tier(count: int) -> int:
+def tier(count: int) -> int:
+    """Return 0 for up to SMALLEST * FAN rows, one more for each power of FAN above."""
     level = 0
     while count > SMALLEST * FAN ** (level + 1):
         level += 1

@@ -5,7 +5,6 @@ goes back. Killed before the commit, the collection is as it was; after it, it h
 is removed by the next writer (`integrity.sweep`).
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ import numpy as np
 from ..document import Document
 from ..encoder import ModelSpec
 from ..errors import SondeError
-from ..files import make_folder, sync_file, sync_folder
+from ..files import link_or_copy, make_folder, sync_folder
 from .catalog import Catalog, is_unborn
 from .checksums import PASSAGES, fill_documents, passages_now, store
 from .derived import BUILT, DERIVED
@@ -150,7 +149,7 @@ def keep_embeddings(folder: Path, catalog: Catalog, kept: Path) -> None:
     shutil.rmtree(kept, ignore_errors=True)
     make_folder(kept / "vectors")
     for segment in catalog.segments():
-        _link(segment.path(folder / "vectors"), segment.path(kept / "vectors"))
+        link_or_copy(segment.path(folder / "vectors"), segment.path(kept / "vectors"))
     sync_folder(kept / "vectors")
     with closing(Catalog.create(kept / "catalog.db")) as copy, attached(copy, folder), copy.transaction(write=True):
         copy.connection.execute(
@@ -174,20 +173,10 @@ def _linked(folder: Path, catalog: Catalog, other: Path, new: Catalog) -> list[S
     found = []
     for place, segment in enumerate(new.segments()):
         renamed = Segment(number + place, segment.start, segment.count, segment.sha256)
-        _link(segment.path(other / "vectors"), renamed.path(folder / "vectors"))
+        link_or_copy(segment.path(other / "vectors"), renamed.path(folder / "vectors"))
         found.append(renamed)
     sync_folder(folder / "vectors")
     return found
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a file, which is never written again, a second name; copy it where the disk cannot."""
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-        sync_file(target)
 
 
 def _moved(source: Path, epoch: int, target: Path, to: int) -> list[tuple[Path, Path]]:
