@@ -143,6 +143,16 @@ def out_of_range(field: str, value: object, advice: str) -> UsageError:
     return UsageError(f"{arg(field)} is {value!r}: {advice}", code="out-of-range", field=field, value=value)
 
 
+def check_seed(seed: int) -> None:
+    """Check a random seed.
+
+    Raises:
+        UsageError: It is negative.
+    """
+    if seed < 0:
+        raise out_of_range("seed", seed, "give 0 or more")
+
+
 LONGEST_SHOWN = 200
 """Characters of a value that a message shows whole."""
 

@@ -44,8 +44,12 @@ def listed(names: Sequence[str]) -> str:
 
 def on_one_line(name: str, most: int = NAME) -> str:
     """Return a name without line breaks, cut after `most` characters."""
-    name = " ".join(name[: 10 * most].split())
-    return name if len(name) <= most else f"{name[:most]}…"
+    return cut(" ".join(name[: 10 * most].split()), most)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, cut after `most` characters."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def shown_path(path: object) -> str:

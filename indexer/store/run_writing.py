@@ -281,7 +281,7 @@ def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapsh
     insert = catalog.runs.connection.executemany
     items = [(number, item.number, item.name, json.dumps(dict(item.data), ensure_ascii=False)) for item in new.items]
     insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
-    arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
+    arrays = [(number, name, npy(array)) for name, array in new.arrays.items()]
     insert("INSERT INTO run_arrays VALUES (?, ?, ?)", arrays)
     _seal(catalog, number)
     still = snapshot.still(catalog) if snapshot else np.zeros(0, bool)
@@ -312,7 +312,8 @@ def _rows(number: int, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
         yield (number, *values)
 
 
-def _npy(array: np.ndarray) -> bytes:
+def npy(array: np.ndarray) -> bytes:
+    """Return an array as the content of a .npy file."""
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=False)
     return stream.getvalue()

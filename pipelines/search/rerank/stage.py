@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ....indexer.errors import UsageError
-from ....indexer.store.view import View
+from ....indexer.store.view import View, normalized
 from ....indexer.wording import seconds_of
 from ..fusion import Ranked
 from ..results import Reranking
@@ -126,8 +126,7 @@ def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float,
     """
     if not share or len(scores) < 2:
         return scores
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float64)
+    unit = normalized(vectors).astype(np.float64)
     # Rounded, so that equal passages stay equal neighbours whatever the order of the sums.
     near = np.clip(np.round(unit @ unit.T, 6), 0, None)
     np.fill_diagonal(near, 0)
