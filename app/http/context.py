@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,7 +20,7 @@ from ..api.opening import UNREADABLE
 from .guard import Guard
 from .hosted import Hosted, Hosts
 from .lanes import Lanes
-from .problems import ProblemError
+from .problems import MEDIA_TYPE, ProblemError
 from .schemas import ProblemOut
 from .settings import ServeSettings
 
@@ -126,7 +126,7 @@ class Models:
 
 T = TypeVar("T")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
+    status: {"model": ProblemOut, "description": text, "content": {MEDIA_TYPE: {}}}
     for status, text in {
         400: "The body is not valid JSON.",
         401: "No valid key.",
@@ -225,3 +225,4 @@ async def writer(found: Annotated[Context, Depends(context)]) -> Context:
 
 Reader = Annotated[Context, Depends(reader)]
 Writer = Annotated[Context, Depends(writer)]
+Named = Annotated[str | None, Query(description="Name of the collection; optional if there is only one.")]

@@ -12,7 +12,19 @@ import numpy as np
 from ..errors import SondeError
 from ..files import make_folder, sha256, write_durably
 from .codec import Codec
-from .files import INFO, LateInfo, LateSegment, open_array, read_codec, read_info, write_array, write_codec, write_info
+from .files import (
+    CODEC,
+    INFO,
+    RARITY,
+    LateInfo,
+    LateSegment,
+    open_array,
+    read_codec,
+    read_info,
+    write_array,
+    write_codec,
+    write_info,
+)  # fmt: skip
 
 FAN = 8
 """Number of segments of similar size that are merged into one. An entry is rewritten once for each power of FAN."""
@@ -127,7 +139,7 @@ class LateWriter:
     def _sweep(self) -> None:
         """Delete files that the description does not name: a writer that was killed left them, or they were merged."""
         assert self._info is not None
-        named = {self.folder / INFO, *(self.folder / f"{name}.npy" for name in ("codec", "rarity"))}
+        named = {self.folder / INFO, self.folder / CODEC, self.folder / RARITY}
         for segment in self._info.segments:
             named |= {segment.table_path(self.folder), segment.codes_path(self.folder)}
         for path in self.folder.iterdir():

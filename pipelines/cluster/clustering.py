@@ -22,6 +22,7 @@ from ..analysis.describe import centroids, describe, silhouettes
 from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of, report_of, with_accuracy
 from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
 from ..analysis.naming.readers import NameAccuracy
+from ..analysis.neighbours import sample_rows
 from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
 from .choice import stability
@@ -206,9 +207,7 @@ def _labelled(
 def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[str, Any]:
     labels = found.labels
     outliers = int((labels[corpus.group] < 0).sum())
-    rows = np.arange(len(labels))
-    if len(rows) > SILHOUETTE_SAMPLE:
-        rows = np.sort(np.random.default_rng(0).choice(rows, SILHOUETTE_SAMPLE, replace=False))
+    rows = sample_rows(len(labels), SILHOUETTE_SAMPLE, 0)
     values = silhouettes(corpus.vectors[rows], labels[rows])
     inside = values[~np.isnan(values)]
     return {

@@ -20,6 +20,7 @@ from ...indexer.wording import counted, either, existing, on_one_line, shown_id
 from ..analysis.agreement import AGREEMENT, agreement
 from ..analysis.corpus import texts_of
 from ..analysis.describe import languages, silhouettes
+from ..analysis.neighbours import sample_rows
 from ..analysis.runs import named
 from ..analysis.terms import count_terms
 
@@ -130,9 +131,7 @@ def _with_truth(
 
 
 def _without_truth(view: View, docs: np.ndarray, labels: np.ndarray, items: Sequence[Item]) -> dict[str, float | None]:
-    rows = np.arange(len(docs))
-    if len(rows) > SAMPLE:
-        rows = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
+    rows = sample_rows(len(docs), SAMPLE, 0)
     values = silhouettes(normalized(document_vectors(view, docs[rows])), labels[rows])
     inside = values[~np.isnan(values)]
     several = len(np.unique(labels[rows][labels[rows] >= 0])) > 1

@@ -19,9 +19,7 @@ from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGG
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands, Texts
 from .expression import Expressions
-from .sql import BUILT_IN, LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
-
-ESCAPE = "\\"
+from .sql import BUILT_IN, ESCAPE, LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
 
 
 def among(name: str, type: str, values: Sequence[Value]) -> str:

@@ -83,10 +83,10 @@ def shown(text: str) -> str:
 
 
 NAMES_SHOWN = 30
-ARTICLES = {"integer": "an integer", "real": "a number", "boolean": "a boolean", "date": "a date", "list": "a list"}
-
-
-ARTICLES |= {"text": "text"}
+ARTICLES = {
+    "integer": "an integer", "real": "a number", "boolean": "a boolean", "date": "a date", "list": "a list",
+    "text": "text",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
