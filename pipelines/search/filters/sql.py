@@ -38,7 +38,7 @@ pattern on texts of 160 characters took 36 ms, on texts of 3,300 characters 760.
 _EQUAL = re.compile(r"(?<![<>!])= \?")
 
 
-def either(parts: Sequence[Fragment]) -> Fragment:
+def any_of(parts: Sequence[Fragment]) -> Fragment:
     """Join conditions by OR; those that compare the same field with one value each become one look-up in a set."""
     by_sql: dict[str, list[Fragment]] = {}
     for part in parts:
@@ -252,29 +252,29 @@ AFTER_INSTANT = "!"
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class Span:
     """The stored texts from `start` up to, but without, `end`."""
 
     start: str
     end: str
 
 
-def period(literal: str) -> Period | None:
+def period(literal: str) -> Span | None:
     """Return what a date literal stands for: a year, a month, a day, or an instant; None if it is not a date.
 
     A stored day counts as its midnight, so "2024-03-01T00:00" is equal to it.
     """
     text = literal.strip()
     if _YEAR_OR_MONTH.fullmatch(text):
-        return Period(text, text + AFTER_PERIOD)
+        return Span(text, text + AFTER_PERIOD)
     try:
         day = date.fromisoformat(text)
     except ValueError:
         return _instant(text)
-    return Period(day.isoformat(), day.isoformat() + AFTER_PERIOD)
+    return Span(day.isoformat(), day.isoformat() + AFTER_PERIOD)
 
 
-def _instant(text: str) -> Period | None:
+def _instant(text: str) -> Span | None:
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
@@ -282,4 +282,4 @@ def _instant(text: str) -> Period | None:
         return None
     stored = moment.isoformat()
     start = moment.date().isoformat() if moment.time() == time() else stored
-    return Period(start, stored + AFTER_INSTANT)
+    return Span(start, stored + AFTER_INSTANT)
