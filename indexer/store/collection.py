@@ -211,7 +211,7 @@ class StoredCollection:
             yield catalog
 
     def close(self) -> None:
-        """Close this thread's connection and forget what was loaded."""
+        """Close this thread's connection and forget the generation; the model and the indexes stay loaded."""
         if hasattr(self._local, "catalog"):
             self._local.catalog[0].close()
             del self._local.catalog
