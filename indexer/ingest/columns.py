@@ -13,7 +13,7 @@ from ..readers.coercion import known_types
 from ..readers.encoding import is_legacy
 from ..store.catalog import ID_COLUMN, Catalog
 from ..store.documents import texts_by_id
-from ..store.retyping import GIVEN
+from ..store.retyping import GIVEN_TYPES
 from ..store.runs import columns_of_runs
 from ..store.writing import digest
 from .index import is_new
@@ -61,7 +61,7 @@ class KnownColumns:
         """
         if self.new and self.id is not None and catalog.get(ID_COLUMN) is None:
             catalog.set(ID_COLUMN, self.id)
-        for name, found in ((GIVEN, self.types), (FORMS, self.forms)):
+        for name, found in ((GIVEN_TYPES, self.types), (FORMS, self.forms)):
             before = catalog.get(name, {})
             if before | found != before:
                 catalog.set(name, before | found)
@@ -78,7 +78,7 @@ def known_columns(folder: Path) -> KnownColumns:
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
             runs = columns_of_runs(catalog, catalog.fields())
-            types, forms = catalog.get(GIVEN, {}), catalog.get(FORMS, {})
+            types, forms = catalog.get(GIVEN_TYPES, {}), catalog.get(FORMS, {})
             holds = partial(holds_some, [folder / "catalog.db"])
             return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, catalog.get(ENCODING), runs, holds)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date

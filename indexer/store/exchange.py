@@ -18,16 +18,16 @@ from ..errors import SondeError
 from ..files import link_or_copy, make_folder, sync_folder
 from .catalog import Catalog, is_unborn
 from .checksums import PASSAGES, fill_documents, passages_now, store
-from .derived import BUILT, DERIVED
+from .derived import ANN_BUILT, DERIVED
 from .integrity import sweep
-from .late import BUILT as LATE_BUILT
+from .late import LATE_BUILT
 from .late import WANTED as LATE_WANTED
 from .models import HISTORY, PREVIOUS, History, model_folder
 from .passages import add_segment, remove_segments
 from .segments import Segment
 from .writing import Identity
 
-KEPT = ("model", "language", "epoch", BUILT, LATE_WANTED, LATE_BUILT, "ann", "generation", "search_defaults")
+KEPT = ("model", "language", "epoch", ANN_BUILT, LATE_WANTED, LATE_BUILT, "ann", "generation", "search_defaults")
 """Properties that stay with the embeddings of a model."""
 TUNED = "search_defaults"
 
@@ -204,7 +204,7 @@ def _commit(catalog: Catalog, other: Path, segments: list[Segment]) -> None:
             add_segment(catalog, segment)
         catalog.set("model", spec.to_dict())
         catalog.set("epoch", now)
-        for built in (BUILT, LATE_BUILT):
+        for built in (ANN_BUILT, LATE_BUILT):
             catalog.set(built, now if new.get(built) == new.epoch() else None)
         catalog.set(PREVIOUS, history.fingerprint)
         catalog.set(HISTORY, history.extended(spec, catalog.advance()))

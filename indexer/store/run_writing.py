@@ -204,7 +204,7 @@ def rename_run(
             _seal(catalog, run.number)
 
 
-GIVEN = "renamed"
+RENAMED = "renamed"
 """In the data of an item: whether a person gave it its name."""
 NAME_ACCURACY = "name_accuracy"
 """In the data of a group and in the report of a run: how well readers who know only the names put texts, 0 to 1."""
@@ -222,7 +222,7 @@ def rename_item(collection: StoredCollection, run: Run, number: int, to: str) ->
         if same is not None:
             said = f"the {run.kind} run {run.name!r} already has a {run.kind.item} named {to!r}, number {same.number}"
             raise UsageError(f"{said}: choose another name", code="name-taken", field="to", value=to)
-        given = f"json_remove(json_set(data, '$.{GIVEN}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
+        given = f"json_remove(json_set(data, '$.{RENAMED}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.runs.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")

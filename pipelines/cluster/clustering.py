@@ -12,7 +12,7 @@ from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import GIVEN, NewRun, check_run_name, write_run
+from ...indexer.store.run_writing import RENAMED, NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, array_of, check_model, find_run, items_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted
@@ -166,7 +166,7 @@ def _named(
     naming = naming_of(
         view, corpus, labels, len(clusters), settings.seed, embedder(view.collection, settings.names, notify)
     )
-    given = {item.number: item.name for item in clusters if item.data.get(GIVEN)}
+    given = {item.number: item.name for item in clusters if item.data.get(RENAMED)}
     names, answers = naming.choose(given), dict[int, dict[str, Any]]()
     if namer := Namer.of(settings.namer, settings.namer_model, settings.namer_show):
         docs, known = corpus.snapshot.docs[corpus.first], known_answers(view.catalog)
