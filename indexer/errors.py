@@ -9,7 +9,7 @@ import math
 import re
 import reprlib
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -143,6 +143,16 @@ def out_of_range(field: str, value: object, advice: str) -> UsageError:
     return UsageError(f"{arg(field)} is {value!r}: {advice}", code="out-of-range", field=field, value=value)
 
 
+def check_seed(seed: int) -> None:
+    """Check a random seed.
+
+    Raises:
+        UsageError: It is negative.
+    """
+    if seed < 0:
+        raise out_of_range("seed", seed, "give 0 or more")
+
+
 LONGEST_SHOWN = 200
 """Characters of a value that a message shows whole."""
 
@@ -151,11 +161,17 @@ LEAST_SIMILAR = 0.65
 """Of a name that is suggested; difflib's own 0.6 takes "paint" for "split"."""
 
 
-def did_you_mean(value: object, known: Sequence[str]) -> str:
-    """Return `" (did you mean 'x'?)"` if a known name is similar to a value, else nothing."""
-    lowered = {name.lower(): name for name in reversed(known)}
+def nearest(value: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to a value, in any case of letters; None if none is similar."""
+    lowered = {name.lower(): name for name in reversed(list(known))}
     near = get_close_matches(str(value).lower(), lowered, 1, LEAST_SIMILAR)
-    return f" (did you mean {lowered[near[0]]!r}?)" if near else ""
+    return lowered[near[0]] if near else None
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """Return `" (did you mean 'x'?)"` if a known name is similar to a value, else nothing."""
+    near = nearest(value, known)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def unknown_option(field: str, value: object, known: Iterable[str]) -> UsageError:
@@ -177,6 +193,17 @@ def is_finite(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
+NOT_UNICODE = "is not valid Unicode: write it in UTF-8"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 and SQLite can hold a text: not one with half a surrogate pair, which Python makes of bad bytes."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def as_text(value: object, field: str) -> str:
     """Return the value as text; an integer becomes its digits.
 
@@ -188,21 +215,12 @@ def as_text(value: object, field: str) -> str:
         UsageError: The value is neither a string nor an integer, or it contains half of a surrogate pair.
     """
     if isinstance(value, str):
-        return value if field == "id" else _unicode(value)  # no document has such an id, which is the error then
+        if field != "id" and not is_unicode(value):  # no document has such an id, which is the error then
+            raise UsageError(f"{reprlib.repr(value)} {NOT_UNICODE}", code="not-unicode", value=value)
+        return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
-
-
-def _unicode(text: str) -> str:
-    """Return a text that UTF-8 can write; half of a surrogate pair it cannot."""
-    try:
-        if not text.isascii():
-            text.encode()
-    except UnicodeEncodeError:
-        said = f"{reprlib.repr(text)} is not valid Unicode: write it in UTF-8"
-        raise UsageError(said, code="not-unicode", value=text) from None
-    return text
 
 
 def as_texts(values: object, field: str) -> list[str]:

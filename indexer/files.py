@@ -178,6 +178,16 @@ def sync_file(path: Path) -> None:
         os.fsync(stream.fileno())
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file, which is never written again, a second name; copy it where the disk has no links."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        sync_file(target)
+
+
 def sync_folder(folder: Path) -> None:
     """Make new names and renames inside `folder` survive a power cut, where it can be opened."""
     if WINDOWS or not os.access(folder, os.R_OK):

@@ -1,5 +1,6 @@
-"""Numbers and names in sentences: "1 document", "3.2 MB"; "there is only a", "there are a, b"."""
+"""Numbers and names in sentences: "1 document", "3.2 MB"; "there is only a", "there are a, b"; and durations."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 LISTED = 20
@@ -14,6 +15,15 @@ _ORDERS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x20
 """Controls of ASCII and Latin-1, separators of lines, and what reverses the order of characters."""
 _SHOWN = {order: f"\\u{order:04x}" for order in _ORDERS if chr(order) not in "\n\t"}
 """As JSON writes them: a JSON line that holds one stays the same value."""
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h)\s*")
+
+
+def seconds_of(text: str) -> float | None:
+    """Return the seconds of a duration such as "300ms", "1.5s", "2min", "5m" or "1h"; None if it is none, or 0."""
+    found = _DURATION.fullmatch(text)
+    return float(found[1]) * _SECONDS[found[2]] or None if found else None
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -34,8 +44,12 @@ def listed(names: Sequence[str]) -> str:
 
 def on_one_line(name: str, most: int = NAME) -> str:
     """Return a name without line breaks, cut after `most` characters."""
-    name = " ".join(name[: 10 * most].split())
-    return name if len(name) <= most else f"{name[:most]}…"
+    return cut(" ".join(name[: 10 * most].split()), most)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, cut after `most` characters."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def shown_path(path: object) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 from ..indexer.errors import SondeError, Texts, UsageError, arg, as_texts
 from ..indexer.store.collection import StoredCollection
 from ..indexer.store.documents import document_numbers
-from ..indexer.store.kinds import CLUSTER, group_kind_names
+from ..indexer.store.kinds import CLUSTER, group_kinds
 from ..indexer.store.members import items_inside
 from ..indexer.store.runs import Run, assignments_of, find_run, items_of, list_runs
 from ..indexer.store.view import View, document_vectors, normalized
-from ..indexer.wording import existing
+from ..indexer.wording import either, existing
 from .analysis.agreement import agreement
 from .analysis.corpus import texts_of
 from .analysis.counts import Counts
@@ -106,7 +106,7 @@ def _run_of_groups(view: View, name: str | None) -> Run:
         return find_run(view.catalog, CLUSTER, name)
     run = named(view.catalog, name)
     if not run.kind.groups:
-        said = f"the {run.kind} run {name!r} has no groups to compare: give a {group_kind_names()} run"
+        said = f"the {run.kind} run {name!r} has no groups to compare: give a {either(group_kinds())} run"
         raise UsageError(said, code="bad-kind", field="run", value=name)
     return run
 

@@ -4,13 +4,12 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from ...indexer.argument_types import conform, conformed
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, nearest
 from ...indexer.sharded import lasting_file, open_stored
 from ...indexer.store.collection import StoredCollection
 
@@ -64,8 +63,8 @@ def check_options(options: Iterable[str], known: Iterable[str], method: str, als
     known = list(known)
     for name in options:
         if name not in known:
-            close = get_close_matches(name, [*known, *also], 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join([*known, *also])}"
+            near = nearest(name, names := [*known, *also])
+            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(names)}"
             raise UsageError(f"{method} has no option {name!r}: {hint}")
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...indexer.encoder import DEFAULT_MODEL
-from ...indexer.errors import UsageError, arg
+from ...indexer.errors import UsageError, arg, check_seed
 from ...indexer.progress import Notify, silent
-from ...pipelines.evaluate.bitext import BitextQuality, Sides, check_seed, judge_bitext, write_plots
+from ...pipelines.evaluate.bitext import BitextQuality, Sides, judge_bitext, write_plots
 from ...pipelines.evaluate.models import evaluate_models, read_retrieval
 from ...pipelines.evaluate.report import cells as quality_cells
 from ...pipelines.evaluate.report import markdown as quality_page

@@ -77,7 +77,9 @@ def label(
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget", metavar="B", help="Judge only a sample: a number of judgements, or a time such as 5m."
+            "--budget",
+            metavar="B",
+            help="Judge only a sample: a number of judgements, or a time such as 90s, 5min or 1h.",
         ),
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Label only documents that match this filter.")] = None,

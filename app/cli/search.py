@@ -72,7 +72,7 @@ def search(
     rerank_budget: Annotated[
         str | None,
         typer.Option(
-            "--rerank-budget", metavar="TIME", help="Rerank as many documents as this time allows: 300ms, 2s."
+            "--rerank-budget", metavar="TIME", help="Rerank as many documents as this time allows: 300ms, 2s, 1min."
         ),
     ] = None,
     queries: Annotated[

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ...indexer.errors import NOT_UNICODE, is_unicode
 from ...pipelines.label import NliJudge, load_nli
 from ..api.elsewhere import alive
 from ..api.opening import UNREADABLE
 from .guard import Guard
 from .hosted import Hosted, Hosts
 from .lanes import Lanes
-from .problems import ProblemError
+from .problems import MEDIA_TYPE, ProblemError
 from .schemas import ProblemOut
 from .settings import ServeSettings
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-HALF_A_PAIR = "the text holds half a surrogate pair"
 
 
 class Metrics:
@@ -126,7 +126,7 @@ class Models:
 
 T = TypeVar("T")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
+    status: {"model": ProblemOut, "description": text, "content": {MEDIA_TYPE: {}}}
     for status, text in {
         400: "The body is not valid JSON.",
         401: "No valid key.",
@@ -195,8 +195,8 @@ class Context:
         self.check_length(text, field)
         if not text.strip():
             raise ProblemError(422, "the text is empty", field)
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise ProblemError(422, HALF_A_PAIR, field)
+        if not is_unicode(text):
+            raise ProblemError(422, f"the text {NOT_UNICODE}", field)
 
     def check_count(self, count: int, field: str) -> None:
         """Reject a request with too many texts.
@@ -225,3 +225,4 @@ async def writer(found: Annotated[Context, Depends(context)]) -> Context:
 
 Reader = Annotated[Context, Depends(reader)]
 Writer = Annotated[Context, Depends(writer)]
+Named = Annotated[str | None, Query(description="Name of the collection; optional if there is only one.")]

@@ -5,7 +5,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-PROBLEM = "application/problem+json"
+from .problems import MEDIA_TYPE
+
 OPEN = ("/health", "/ready")
 """Routes that need no key."""
 
@@ -23,7 +24,7 @@ def describe(app: FastAPI, *, keys: bool) -> None:
         if app.openapi_schema is None:
             described = usual()
             for response in _refusals(described):
-                response["content"][PROBLEM] = response["content"].pop("application/json")
+                response["content"][MEDIA_TYPE] = response["content"].pop("application/json")
             if keys:
                 _require_keys(described)
         return usual()
@@ -36,7 +37,7 @@ def _refusals(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for methods in described["paths"].values():
         for method in methods.values():
             for response in method["responses"].values():
-                if {PROBLEM, "application/json"} <= response.get("content", {}).keys():
+                if {MEDIA_TYPE, "application/json"} <= response.get("content", {}).keys():
                     yield response
 
 

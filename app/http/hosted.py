@@ -5,12 +5,11 @@ import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from ...indexer.encoder import Encoder
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, nearest
 from ...indexer.wording import existing
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
@@ -187,8 +186,8 @@ class Hosts:
 
     def _hint(self, name: str | None) -> str:
         bare = (name or "").removesuffix(".sonde")
-        close = [bare] if bare in self.hosted else get_close_matches(bare, self.hosted, 1)
-        return f"did you mean {close[0]!r}?" if close else existing(self.hosted)
+        near = nearest(bare, self.hosted)
+        return f"did you mean {near!r}?" if near else existing(self.hosted)
 
     def searched(self, on: str | None, replicas: int | None, settings: ServeSettings) -> AbstractContextManager[None]:
         """Return a context in which the shards of all collections are searched on Ray, if `on` says where.

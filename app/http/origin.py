@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...indexer.errors import UsageError, arg
+from .problems import MEDIA_TYPE
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)\.?(?::\d{1,5})?", re.ASCII)
 _EVERYWHERE = ("0.0.0.0", "::")
 _READS = ("GET", "HEAD", "OPTIONS")
-PROBLEM = "application/problem+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +139,4 @@ def _other_page(page: str) -> Response:
 def _refused(status: int, title: str, code: str, detail: str) -> Response:
     """Return problem details as `problems` does, without FastAPI, which the web UI does not need."""
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
-    return Response(json.dumps(body), status, media_type=PROBLEM)
+    return Response(json.dumps(body), status, media_type=MEDIA_TYPE)

@@ -3,7 +3,6 @@
 import logging
 import reprlib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...indexer.errors import SondeError, UsageError, WriterBusyError
+from ...indexer.errors import SondeError, UsageError, WriterBusyError, nearest
 from .lanes import BusyError
 
 if TYPE_CHECKING:
@@ -104,8 +103,8 @@ def _described(request: Request, found: Mapping[str, Any]) -> dict[str, str]:
     place, kind = found["loc"], found["type"]
     said = str(found["msg"])
     if kind == "extra_forbidden":
-        close = get_close_matches(str(place[-1]), known := _fields_beside(request, place), 1)
-        hint = f": did you mean {close[0]!r}?" if close else f": use {', '.join(known)}" if known else ""
+        near = nearest(place[-1], known := _fields_beside(request, place))
+        hint = f": did you mean {near!r}?" if near else f": use {', '.join(known)}" if known else ""
         said = f"there is no option {str(place[-1])!r}{hint}"
     return {"field": _field(place), "problem": said}
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from difflib import get_close_matches
 from typing import Any
 
 import anyio
@@ -23,6 +22,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
+from ...indexer.errors import nearest
 from ...indexer.wording import existing
 
 
@@ -59,8 +59,8 @@ class CheckedServer(MCPServer[Any]):
 
 def _hint(unknown: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = get_close_matches(unknown, names, 1)
-    return f": did you mean {close[0]!r}?" if close else f": use {', '.join(names)}" if names else ": it takes none"
+    near = nearest(unknown, names)
+    return f": did you mean {near!r}?" if near else f": use {', '.join(names)}" if names else ": it takes none"
 
 
 def _in_one_line(tool: str, error: ValidationError) -> str:

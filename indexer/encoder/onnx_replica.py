@@ -1,8 +1,7 @@
 """Runs plain models in ONNX Runtime on the CPU, without torch."""
 
-import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 from ..errors import SondeError
 from .bert import BertShape, BertWeights
 from .bert_graph import bert_graph
-from .plain import PlainModel
+from .plain import OnCpu, PlainModel, of_length_one
 from .token_vectors import TokenVectors, kept_tokens, special_ids
 from .tokenizer import PlainTokenizer, Tokens
 
-TINY = 1e-12
 Weights = Callable[[], AbstractContextManager[BertWeights]]
 
 
@@ -69,11 +67,8 @@ class BertSession:
             raise SondeError("the model cannot be loaded: its weights do not fit its config.json") from error
 
 
-class OnnxReplica:
+class OnnxReplica(OnCpu):
     """Runs batches of a plain model, as `Replica` does with torch."""
-
-    device = "cpu"
-    ahead = sys.maxsize
 
     def __init__(
         self, model: PlainModel, session: BertSession, tokenizer: PlainTokenizer, truncate: int | None, normalize: bool
@@ -95,17 +90,12 @@ class OnnxReplica:
 
     def _vectors(self, features: dict[str, np.ndarray], found: np.ndarray) -> np.ndarray:
         vectors = found[:, 0] if self.model.pooling == "cls" else _mean(found, features["lengths"])
-        vectors = (_of_length_one(vectors) if self.model.normalized else vectors)[:, : self.truncate]
-        return _of_length_one(vectors) if self.normalize else vectors
+        vectors = (of_length_one(vectors) if self.model.normalized else vectors)[:, : self.truncate]
+        return of_length_one(vectors) if self.normalize else vectors
 
     def features(self, batch: list[Tokens]) -> dict[str, Any]:
         """Return what the library's model takes."""
         return self.tokenizer.features(batch)
-
-    def fetch(self, results: Sequence[tuple[np.ndarray, np.ndarray]], into: np.ndarray) -> None:
-        """Copy the vectors of batches, with the places of their texts, to these places."""
-        for places, vectors in results:
-            into[places] = vectors
 
     def token_vectors(self, batch: list[Tokens], name: str) -> list[TokenVectors]:
         """Return the vectors of each text's tokens; a plain model, of whatever name, has them."""
@@ -114,7 +104,7 @@ class OnnxReplica:
     def _kept(self, batch: list[Tokens], found: np.ndarray) -> list[TokenVectors]:
         special = special_ids(self.tokenizer)
         return [
-            kept_tokens(text.ids.astype(np.int64), _of_length_one(row[: len(text.ids)]), special)
+            kept_tokens(text.ids.astype(np.int64), of_length_one(row[: len(text.ids)]), special)
             for text, row in zip(batch, found, strict=True)
         ]
 
@@ -122,7 +112,3 @@ class OnnxReplica:
 def _mean(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     mask = np.arange(tokens.shape[1]) < lengths[:, None]
     return np.einsum("btd,bt->bd", tokens, mask.astype(np.float32)) / lengths[:, None].astype(np.float32)
-
-
-def _of_length_one(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), TINY)

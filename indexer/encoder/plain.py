@@ -3,11 +3,14 @@
 A folder with anything else in it is not plain: Sentence-Transformers loads it, or reports what is wrong with it.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from ..small_files import LARGEST_OF_MODEL, read_json
 from .bert import BertShape, bert_weights
@@ -27,6 +30,7 @@ _LEGACY_POOLING = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
+TINY = 1e-12
 UNSTATED = 1_000_000
 """Tokenizers without a limit state 10^30."""
 
@@ -141,3 +145,20 @@ def _tokenizer_settings(root: Path) -> dict[str, Any] | None:
     normalizer = read_json(root / "tokenizer.json", LARGEST_OF_MODEL).get("normalizer") or {}
     cases = {settings.get("do_lower_case"), normalizer.get("lowercase")} - {None}
     return settings if sides == {"right"} and len(cases) < 2 else None
+
+
+class OnCpu:
+    """A replica whose results are NumPy arrays."""
+
+    device = "cpu"
+    ahead = sys.maxsize
+
+    def fetch(self, results: Sequence[tuple[np.ndarray, np.ndarray]], into: np.ndarray) -> None:
+        """Copy the results of batches, with the places of their texts, to these places."""
+        for places, found in results:
+            into[places] = found
+
+
+def of_length_one(vectors: np.ndarray) -> np.ndarray:
+    """Return float [..., d] vectors scaled to length 1; a zero vector stays one."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), TINY)

@@ -1,7 +1,5 @@
 """Static models in NumPy, without torch: a vector for each token, and a text is the mean of its tokens."""
 
-import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..small_files import read_json
-from .plain import UsualSettings
+from .plain import OnCpu, UsualSettings, of_length_one
 from .token_vectors import TokenVectors, kept_tokens, special_ids
 from .tokenizer import StaticTokenizer, Tokens
 
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 TABLE = "embedding.weight"
-TINY = 1e-12
 _KIND = "sentence_transformers.sentence_transformer.modules.static_embedding.StaticEmbedding"
 
 
@@ -90,11 +87,8 @@ def write_static(folder: Path, table: np.ndarray, tokenizer: str) -> None:
     save_file({TABLE: np.ascontiguousarray(table, np.float32)}, str(folder / WEIGHTS))
 
 
-class StaticReplica:
+class StaticReplica(OnCpu):
     """Runs batches of a static model, as `Replica` does with torch."""
-
-    device = "cpu"
-    ahead = sys.maxsize
 
     def __init__(self, model: PlainStatic, tokenizer: StaticTokenizer, truncate: int | None, normalize: bool) -> None:
         self.model = model
@@ -111,8 +105,8 @@ class StaticReplica:
             if count := len(text.ids):  # a product with ones is the fastest sum of rows that NumPy has
                 np.dot(self._ones[:count], table.take(text.ids, axis=0), out=found[row])
                 found[row] /= count
-        found = (_of_length_one(found) if self.model.normalized else found)[:, : self.truncate]
-        return _of_length_one(found) if self.normalize else found
+        found = (of_length_one(found) if self.model.normalized else found)[:, : self.truncate]
+        return of_length_one(found) if self.normalize else found
 
     def run_with_tokens(self, batch: list[Tokens], name: str) -> tuple[np.ndarray, list[TokenVectors]]:
         """Return what `run` and `token_vectors` do."""
@@ -121,11 +115,6 @@ class StaticReplica:
     def features(self, batch: list[Tokens]) -> dict[str, Any]:
         """Return what the library's model takes."""
         return self.tokenizer.collate(batch)
-
-    def fetch(self, results: Sequence[tuple[np.ndarray, np.ndarray]], into: np.ndarray) -> None:
-        """Copy the vectors of batches, with the places of their texts, to these places."""
-        for places, vectors in results:
-            into[places] = vectors
 
     def token_vectors(self, batch: list[Tokens], name: str) -> list[TokenVectors]:
         """Return the vectors of each text's tokens, which know no context; an empty text gets one vector of zeros."""
@@ -136,9 +125,5 @@ class StaticReplica:
         if not len(text.ids):
             nothing = np.zeros(1, np.int64)
             return TokenVectors(nothing, np.zeros((1, self.model.table.shape[1]), np.float32), nothing)
-        vectors = _of_length_one(self.model.table.take(text.ids, axis=0))
+        vectors = of_length_one(self.model.table.take(text.ids, axis=0))
         return kept_tokens(text.ids.astype(np.int64), vectors, special)
-
-
-def _of_length_one(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), TINY)

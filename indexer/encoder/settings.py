@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import MissingExtraError, SondeError, UsageError, arg
+from ..errors import MissingExtraError, SondeError, UsageError, arg, is_unicode
 
 LARGEST_DIMENSION = 65_536
 """No embedding is longer."""
@@ -81,7 +81,7 @@ class ModelSpec:
 
 def _is_text(value: object) -> bool:
     """Whether a value is no text, or one that UTF-8 can express; JSON can hold a lone surrogate, which it cannot."""
-    return not isinstance(value, str) or value.encode("utf-8", "ignore").decode() == value
+    return not isinstance(value, str) or is_unicode(value)
 
 
 _FITS: Mapping[str, Callable[[Any], bool]] = {

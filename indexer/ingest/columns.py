@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from ..document import Document
-from ..errors import SondeError
+from ..errors import SondeError, is_unicode
 from ..readers import ReadOptions
 from ..readers.coercion import known_types
 from ..readers.encoding import is_legacy
-from ..store.catalog import ID_COLUMN, Catalog, storable
+from ..store.catalog import ID_COLUMN, Catalog
 from ..store.documents import texts_by_id
-from ..store.retyping import GIVEN
+from ..store.retyping import GIVEN_TYPES
 from ..store.runs import columns_of_runs
 from ..store.writing import digest
 from .index import is_new
@@ -61,7 +61,7 @@ class KnownColumns:
         """
         if self.new and self.id is not None and catalog.get(ID_COLUMN) is None:
             catalog.set(ID_COLUMN, self.id)
-        for name, found in ((GIVEN, self.types), (FORMS, self.forms)):
+        for name, found in ((GIVEN_TYPES, self.types), (FORMS, self.forms)):
             before = catalog.get(name, {})
             if before | found != before:
                 catalog.set(name, before | found)
@@ -78,7 +78,7 @@ def known_columns(folder: Path) -> KnownColumns:
     try:
         with closing(Catalog.open(folder / "catalog.db")) as catalog:
             runs = columns_of_runs(catalog, catalog.fields())
-            types, forms = catalog.get(GIVEN, {}), catalog.get(FORMS, {})
+            types, forms = catalog.get(GIVEN_TYPES, {}), catalog.get(FORMS, {})
             holds = partial(holds_some, [folder / "catalog.db"])
             return KnownColumns(False, catalog.get(ID_COLUMN), types, forms, catalog.get(ENCODING), runs, holds)
     except SondeError:  # the run itself says what is wrong with the collection, or brings it up to date
@@ -91,7 +91,7 @@ def holds_some(catalogs: Iterable[Path], documents: Sequence[Document]) -> bool:
     Row numbers may be ids of the collection, too, but of other texts.
     """
     texts = {each.key or digest(each.title, each.text).hex(): (each.title, each.text) for each in documents}
-    ids = list(filter(storable, texts))
+    ids = list(filter(is_unicode, texts))
     known: dict[str, bool] = {}
     for path in filter(Path.is_file, catalogs):
         with closing(Catalog.open(path)) as catalog:

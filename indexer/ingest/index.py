@@ -26,7 +26,7 @@ from ..store.late import want
 from ..store.lock import QUEUE, let_in, writer_lock
 from ..store.members import Seen
 from ..store.patience import Patience
-from ..store.retyping import GIVEN, Retyped, retype_fields
+from ..store.retyping import GIVEN_TYPES, Retyped, retype_fields
 from ..store.writing import declare_fields, delete_documents
 from ..wording import counted, shown_id
 from .plan import key_of, unfit
@@ -121,7 +121,7 @@ def _completed(
 
 def _readers(catalog: Catalog) -> dict[str, Callable[[str], Value]]:
     """Return what reads the text of fields that were given a type."""
-    return {name: coerced(name, kind, ()).value for name, kind in known_types(catalog.get(GIVEN, {})).items()}
+    return {name: coerced(name, kind, ()).value for name, kind in known_types(catalog.get(GIVEN_TYPES, {})).items()}
 
 
 def _say_types(retyped: Sequence[Retyped], tally: Tally, notify: Notify) -> None:

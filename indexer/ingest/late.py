@@ -16,7 +16,7 @@ from ..late import LEAST, LateIndex, LateWriter, key, one_thread_each
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
-from ..store.late import BUILT, is_wanted, late_folder, live_passages, uncovered, want
+from ..store.late import LATE_BUILT, is_wanted, late_folder, live_passages, uncovered, want
 from ..store.lock import writer_lock
 from ..store.passages import passage_texts
 from .chunker import passage_text
@@ -157,8 +157,8 @@ class LateFollower:
         if entries:
             rows, digests, packed = zip(*entries, strict=True)
             self._writer.add(np.array(rows, np.int64), np.array([key(each) for each in digests], np.int64), packed)
-            if self.catalog.get(BUILT) != self.catalog.epoch():
-                self.catalog.set(BUILT, self.catalog.epoch())
+            if self.catalog.get(LATE_BUILT) != self.catalog.epoch():
+                self.catalog.set(LATE_BUILT, self.catalog.epoch())
 
     def _add_waiting(self) -> None:
         codec = self._writer.codec

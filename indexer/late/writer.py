@@ -12,10 +12,22 @@ import numpy as np
 from ..errors import SondeError
 from ..files import make_folder, sha256, write_durably
 from .codec import Codec
-from .files import INFO, LateInfo, LateSegment, open_array, read_codec, read_info, write_array, write_codec, write_info
+from .files import (
+    CODEC,
+    INFO,
+    RARITY,
+    LateInfo,
+    LateSegment,
+    open_array,
+    read_codec,
+    read_info,
+    write_array,
+    write_codec,
+    write_info,
+)  # fmt: skip
 
 FAN = 8
-"""Number of the newest segments that are merged into one when they are of one size or smaller."""
+"""Number of segments of similar size that are merged into one. An entry is rewritten once for each power of FAN."""
 SMALLEST = 64
 
 
@@ -127,7 +139,7 @@ class LateWriter:
     def _sweep(self) -> None:
         """Delete files that the description does not name: a writer that was killed left them, or they were merged."""
         assert self._info is not None
-        named = {self.folder / INFO, *(self.folder / f"{name}.npy" for name in ("codec", "rarity"))}
+        named = {self.folder / INFO, self.folder / CODEC, self.folder / RARITY}
         for segment in self._info.segments:
             named |= {segment.table_path(self.folder), segment.codes_path(self.folder)}
         for path in self.folder.iterdir():
@@ -136,10 +148,14 @@ class LateWriter:
 
 
 def due(counts: Sequence[int]) -> int:
-    """Return how many of the newest segments, given by their sizes, are to be merged; 0 for none."""
+    """Return how many of the newest segments, given by their sizes, are to be merged; 0 for none.
+
+    These are the newest FAN segments of one tier, with the smaller ones before and between them: commits of a run grow,
+    so segments of one tier are seldom neighbours.
+    """
     highest = found = 0
     for back, count in enumerate(reversed(counts)):
-        level = _tier(count)
+        level = tier(count)
         if level >= highest and found == FAN:
             return back
         if level > highest:
@@ -148,7 +164,8 @@ def due(counts: Sequence[int]) -> int:
     return len(counts) if found == FAN else 0
 
 
-def _tier(count: int) -> int:
+def tier(count: int) -> int:
+    """Return 0 for up to SMALLEST * FAN rows, one more for each power of FAN above."""
     level = 0
     while count > SMALLEST * FAN ** (level + 1):
         level += 1

@@ -3,13 +3,13 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tantivy import TextAnalyzer
+    from tantivy import TextAnalyzer, TextAnalyzerBuilder
 
 MAX_TERMS = 1_024
 """Distinct terms of a query that count; a longer query is cut after them."""
@@ -178,6 +178,16 @@ def _merged(query: str, languages: Collection[str], stop_list: str | None) -> di
 def normalised(text: str) -> str:
     """Compose characters and widths (Unicode NFKC), and replace lone surrogates, which no index can hold."""
     return text if text.isascii() else unicodedata.normalize("NFKC", _SURROGATE.sub("\ufffd", text))
+
+
+def with_stop_words(builder: "TextAnalyzerBuilder", languages: Iterable[str]) -> "TextAnalyzerBuilder":
+    """Return Tantivy's builder with a filter for each language that has a list of stop words."""
+    from tantivy import Filter
+
+    for language in languages:
+        if language in STEMMERS and language not in NO_STOP_WORDS:
+            builder = builder.filter(Filter.stopword(STEMMERS[language]))
+    return builder
 
 
 @lru_cache(maxsize=256)

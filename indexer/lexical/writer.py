@@ -39,8 +39,8 @@ class LexicalState:
 def read_state(folder: Path) -> LexicalState:
     """Return the state of the last commit.
 
-    `commit_state` writes down the coming state before Tantivy commits and confirms it after; a kill in between leaves
-    an unconfirmed state, and whether it holds is told by Tantivy's own number of the last commit.
+    `announce` writes down the coming state before Tantivy commits, and `confirm` confirms it after. A kill in between
+    leaves an unconfirmed state; Tantivy's own number of the last commit tells whether it holds.
 
     Raises:
         SondeError: The file is missing, damaged or of another version.
@@ -60,13 +60,14 @@ def read_state(folder: Path) -> LexicalState:
 
 
 def announce(folder: Path, state: LexicalState, coming: LexicalState) -> None:
-    """Write down the state that the next commit will have."""
-    _write(folder, state, coming)
+    """Write down the state of the last commit, and the one that the next commit will have."""
+    stored = {"schema": SCHEMA, "opstamp": opstamp(folder), "state": asdict(state), "next": asdict(coming)}
+    write_durably(folder / "state.json", lambda stream: stream.write(json.dumps(stored).encode()))
 
 
 def confirm(folder: Path, state: LexicalState) -> None:
     """Write down the state of the commit that was just made."""
-    _write(folder, state, state)
+    announce(folder, state, state)
 
 
 def opstamp(folder: Path) -> int:
@@ -97,11 +98,6 @@ def damaged_index(folder: Path, reason: object) -> SondeError:
     """Return the error for an index that cannot be read."""
     line = " ".join(str(reason).split())
     return SondeError(f"the lexical index in {folder} is damaged ({line}): `sonde repair` rebuilds it from the catalog")
-
-
-def _write(folder: Path, state: LexicalState, coming: LexicalState) -> None:
-    stored = {"schema": SCHEMA, "opstamp": opstamp(folder), "state": asdict(state), "next": asdict(coming)}
-    write_durably(folder / "state.json", lambda stream: stream.write(json.dumps(stored).encode()))
 
 
 def _share(folder: Path) -> None:

@@ -12,75 +12,36 @@ TEXT = (
     ("text",),
     ("body", "content", "contents", "full_text", "fulltext", "document", "passage", "article"),
     (
-        *("abstract", "review", "description", "comment", "message", "answer", "question", "post", "tweet", "sentence"),
-        *("paragraph", "utterance", "query", "selftext", "transcript", "snippet", "feedback", "note", "notes", "reply"),
-        *("story", "lyrics", "complaint", "caption", "texte", "contenu", "inhalt", "beschreibung", "nachricht"),
-        *(
-            "kommentar",
-            "bewertung",
-            "frage",
-            "antwort",
-            "texto",
-            "contenido",
-            "descripcion",
-            "descripción",
-            "comentario",
-        ),
-        *("mensaje", "testo", "contenuto", "descrizione", "commento", "tekst", "conteudo", "conteúdo", "descricao"),
-        *(
-            "descrição",
-            "текст",
-            "описание",
-            "отзыв",
-            "文本",
-            "内容",
-            "正文",
-            "本文",
-            "テキスト",
-            "텍스트",
-            "내용",
-            "نص",
-        ),
+        "abstract", "review", "description", "comment", "message", "answer", "question", "post", "tweet", "sentence",
+        "paragraph", "utterance", "query", "selftext", "transcript", "snippet", "feedback", "note", "notes", "reply",
+        "story", "lyrics", "complaint", "caption", "texte", "contenu", "inhalt", "beschreibung", "nachricht",
+        "kommentar", "bewertung", "frage", "antwort", "texto", "contenido", "descripcion", "descripción", "comentario",
+        "mensaje", "testo", "contenuto", "descrizione", "commento", "tekst", "conteudo", "conteúdo", "descricao",
+        "descrição", "текст", "описание", "отзыв", "文本", "内容", "正文", "本文", "テキスト", "텍스트", "내용", "نص",
     ),
-)
+)  # fmt: skip
 TITLE = (
-    "title",
-    "headline",
-    "subject",
-    "heading",
-    "summary",
-    "name",
-    "question",
-    "titel",
-    "betreff",
-    "titre",
-    "titulo",
-)
-
-
-TITLE += ("título", "titolo", "overskrift", "заголовок", "название", "标题", "題名", "タイトル", "제목", "عنوان")
-
-
-ID = ("id", "_id", "uuid", "guid", "uid", "doc_id", "docid", "document_id", "documentid", "doi", "pmid", "key", "docno")
-
-
-ID += ("identifier", "review_id", "post_id", "tweet_id", "message_id", "ticket_id", "article_id", "paper_id", "asin")
-
-
+    "title", "headline", "subject", "heading", "summary", "name", "question", "titel", "betreff", "titre", "titulo",
+    "título", "titolo", "overskrift", "заголовок", "название", "标题", "題名", "タイトル", "제목", "عنوان",
+)  # fmt: skip
+ID = (
+    "id", "_id", "uuid", "guid", "uid", "doc_id", "docid", "document_id", "documentid", "doi", "pmid", "key", "docno",
+    "identifier", "review_id", "post_id", "tweet_id", "message_id", "ticket_id", "article_id", "paper_id", "asin",
+)  # fmt: skip
 LANGUAGE = ("language", "lang", "language_code", "lang_code", "locale", "sprache", "langue", "idioma", "lingua", "язык")
 
-_CODE_WORDS = {"id", "no", "nr", "num", "number", "code", "key", "ref", "reference", "ticket", "case", "order", "sku"}
-
-
 _CODES = ("id", "code", "key", "ref", "reference", "sku", "isbn")
-_CODE_WORDS |= {"isbn", "nummer", "numero", "número", "numéro", "kennung", "номер", "编号", "番号"}
+_CODE_WORDS = {
+    "id", "no", "nr", "num", "number", "code", "key", "ref", "reference", "ticket", "case", "order", "sku", "isbn",
+    "nummer", "numero", "número", "numéro", "kennung", "номер", "编号", "番号",
+}  # fmt: skip
 _TEXT_WORDS = [name for tier in TEXT for name in tier if name not in ("query", "note", "notes", "document", "article")]
 _TITLE_WORDS = ("title", "headline", "subject", "titel", "titre")
 # A column "text_length" or "question_url" is about the text, not the text.
-_ABOUT = {"id", "ids", "length", "len", "count", "num", "n", "date", "time", "url", "uri", "link", "lang", "language"}
-
-
-_ABOUT |= {"type", "label", "labels", "class", "category", "score", "hash", "format", "author", "user", "path", "file"}
+_ABOUT = {
+    "id", "ids", "length", "len", "count", "num", "n", "date", "time", "url", "uri", "link", "lang", "language", "type",
+    "label", "labels", "class", "category", "score", "hash", "format", "author", "user", "path", "file",
+}  # fmt: skip
 
 
 def normalised_name(name: str) -> str:

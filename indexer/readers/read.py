@@ -11,7 +11,7 @@ from typing import Any
 from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..progress import Notify, silent
-from ..wording import listed, on_one_line, shown_path
+from ..wording import cut, listed, on_one_line, shown_path
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
@@ -327,8 +327,4 @@ def _cells(item: Item) -> dict[str, str]:
         values: Iterable[tuple[str, object]] = {"title": item.title, "content": item.text, **item.metadata}.items()
     else:
         values = item.values.items() if isinstance(item, Row) else ()
-    return {name: _short(cell_text(natural(value))) for name, value in values}
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + "…"
+    return {name: cut(cell_text(natural(value)), _LONGEST_CELL) for name, value in values}

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from ..errors import SondeError, WriterBusyError
-from ..files import make_folder, sha256, sync_folder
+from ..files import link_or_copy, make_folder, sha256, sync_folder
 from . import COLLECTION, address_of
 from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
 from .layout import DIGITS, RUNS, Published, ShardedGeneration
@@ -257,11 +257,4 @@ def _known_files(folder: Path) -> dict[str, Path]:
 def _linked(path: Path, there: Path) -> None:
     """Link a segment of embeddings, which never changes; copy any other file."""
     if path.is_file() and not there.exists():
-        shutil.copy2(path, there) if path.parent.name != "vectors" else _link(path, there)
-
-
-def _link(path: Path, there: Path) -> None:
-    try:
-        os.link(path, there)
-    except OSError:
-        shutil.copy2(path, there)
+        link_or_copy(path, there) if path.parent.name == "vectors" else shutil.copy2(path, there)

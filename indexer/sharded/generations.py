@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import SondeError
 from ..small_files import read_small
-from ..store.lock import PUBLISHED as MANIFEST
+from ..store.lock import MANIFEST
 from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, coming_note
 from .truth import LocalTruth, Truth
 

@@ -47,7 +47,7 @@ def complete_late(
     lacking = _lacking(collection)
     if lacking:
         _report_estimate(collection, notify)
-    codec = _codec(collection, notify) if lacking else None
+    codec = _codec(collection) if lacking else None
     embedded = 0
     if lacking and codec is None:
         notify("the late index has too few tokens to learn from: passages are embedded in each search")
@@ -109,12 +109,12 @@ def _report_estimate(collection: ShardedCollection, notify: Notify) -> None:
         report_estimate(view.catalog, np.flatnonzero(alive), count, collection.encoder, notify)
 
 
-def _codec(collection: ShardedCollection, notify: Notify) -> Codec | None:
+def _codec(collection: ShardedCollection) -> Codec | None:
     """Return what the shards' indexes learned, or learn it now; None if there are too few tokens."""
     with collection.view() as view:
         if view.late:
             return view.late.codec
-        return _learned(collection.path, view, collection.encoder, notify)
+        return _learned(collection.path, view, collection.encoder)
 
 
 class _Learner(LateFollower):
@@ -129,7 +129,7 @@ class _Learner(LateFollower):
         return self._writer.codec
 
 
-def _learned(folder: Path, view: JoinedView, encoder: Encoder, notify: Notify) -> Codec | None:
+def _learned(folder: Path, view: JoinedView, encoder: Encoder) -> Codec | None:
     """Learn from the passages from which one collection would learn; a stopped run's result is used again."""
     learner = _Learner(learned_folder(folder, view.generation.number), view.catalog, encoder)
     rows = np.flatnonzero(view.generation.alive)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import SondeError
 from ..files import make_folder, sha256, sync_folder, write_durably
 from ..small_files import parsed, read_small
-from ..store.lock import PUBLISHED as MANIFEST
+from ..store.lock import MANIFEST
 from .layout import Published
 
 

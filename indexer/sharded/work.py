@@ -1,13 +1,12 @@
 """Where one shard is built: a lock that one process holds, and a folder that a stopped run continues in."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import WriterBusyError
-from ..files import make_folder, write_durably
+from ..files import link_or_copy, make_folder, write_durably
 from .generations import read_note
 from .layout import DIGITS, shard_folder, work_folder
 from .manifest import MANIFEST
@@ -72,18 +71,9 @@ def begun(folder: Path, shard: int, base: str | None, version: str) -> Path:
         target = copy / path.relative_to(source)
         if path.is_dir():
             make_folder(target)
+        elif path.parent.name == "vectors" or path.parent.parent.name == "late":
+            link_or_copy(path, target)  # writers replace such a file and never change it
         elif path.name not in LEFT_OUT:
-            _taken_over(path, target)
+            shutil.copy2(path, target)
     copy.rename(there)
     return there
-
-
-def _taken_over(path: Path, there: Path) -> None:
-    """Link a file that writers replace and never change, such as a segment of embeddings; copy any other."""
-    if path.parent.name == "vectors" or path.parent.parent.name == "late":
-        try:
-            os.link(path, there)
-            return
-        except OSError:
-            pass  # a file system without links
-    shutil.copy2(path, there)

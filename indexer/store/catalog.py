@@ -94,15 +94,6 @@ def is_unborn(path: Path) -> bool:
         return connection.execute("SELECT 1 FROM properties WHERE name = 'model'").fetchone() is None
 
 
-def storable(text: str) -> bool:
-    """Whether SQLite can hold a text: not one with half a surrogate pair, which Python makes of broken UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 Each = TypeVar("Each")
 
 

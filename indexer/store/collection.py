@@ -211,7 +211,7 @@ class StoredCollection:
             yield catalog
 
     def close(self) -> None:
-        """Close this thread's connection and forget what was loaded."""
+        """Close this thread's connection and forget the generation; the model and the indexes stay loaded."""
         self._disconnect()
         self._generation = None
 

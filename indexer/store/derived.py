@@ -34,7 +34,7 @@ ASKED = ("kind", "target_recall", "memory_budget")
 DERIVED = ("ann", "lexical", "late")
 """The folders of indexes that can be rebuilt, each with one folder for each epoch."""
 
-BUILT = "ann_epoch"
+ANN_BUILT = "ann_epoch"
 """Property of the catalog: the epoch whose FAISS index was saved, None where there never was one."""
 
 TAIL_ROWS, TAIL_SHARE = 2_000, 0.02
@@ -242,7 +242,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     path = ann_folder(folder, catalog.epoch())
     if not alive.any():
         shutil.rmtree(path, ignore_errors=True)
-        catalog.set(BUILT, None)
+        catalog.set(ANN_BUILT, None)
         return
     known = checked_info(path)
     if known is not None and _fits(known, vectors, alive, settings) and _covers(known, vectors):
@@ -256,7 +256,7 @@ def update_ann(folder: Path, catalog: Catalog, settings: AnnSettings, notify: No
     else:
         index.add(vectors, index.info.rows, len(vectors), alive=alive, notify=steps)
     info = index.save(path)
-    catalog.set(BUILT, catalog.epoch())
+    catalog.set(ANN_BUILT, catalog.epoch())
     catalog.advance()
     where = "" if info.device == "cpu" else f" on {info.device}"
     notify(f"FAISS index: {info.reason}; recall@10 {info.recall:.3f}, {info.latency_ms:.2f} ms{where}")

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..document import Value
-from .catalog import Catalog, storable
+from ..errors import is_unicode
+from .catalog import Catalog
 from .fields import Field, check_text, load_value
 
 SHORT = 40
@@ -127,7 +128,7 @@ def _columns(length: int | None) -> str:
 
 
 def _by_id(catalog: Catalog, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    known = [id for id in ids if storable(id)]  # SQLite cannot hold the others, so no document has them
+    known = list(filter(is_unicode, ids))  # SQLite cannot hold the others, so no document has them
     return catalog.select_in(f"SELECT {columns} FROM documents WHERE key IN (?)", known)
 
 

@@ -5,7 +5,6 @@ goes back. Killed before the commit, the collection is as it was; after it, it h
 is removed by the next writer (`integrity.sweep`).
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,20 +15,20 @@ import numpy as np
 from ..document import Document
 from ..encoder import ModelSpec
 from ..errors import SondeError
-from ..files import make_folder, sync_file, sync_folder
+from ..files import link_or_copy, make_folder, sync_folder
 from ..wording import counted
 from .catalog import Catalog, is_unborn
 from .checksums import PASSAGES, fill_documents, passages_now, store
-from .derived import BUILT, DERIVED
+from .derived import ANN_BUILT, DERIVED
 from .integrity import sweep
-from .late import BUILT as LATE_BUILT
+from .late import LATE_BUILT
 from .late import WANTED as LATE_WANTED
 from .models import HISTORY, PREVIOUS, History, model_folder
 from .passages import add_segment, remove_segments
 from .segments import Segment
 from .writing import Identity
 
-KEPT = ("model", "language", "epoch", BUILT, LATE_WANTED, LATE_BUILT, "ann", "generation", "search_defaults")
+KEPT = ("model", "language", "epoch", ANN_BUILT, LATE_WANTED, LATE_BUILT, "ann", "generation", "search_defaults")
 """Properties that stay with the embeddings of a model."""
 TUNED = "search_defaults"
 
@@ -151,7 +150,7 @@ def keep_embeddings(folder: Path, catalog: Catalog, kept: Path) -> None:
     shutil.rmtree(kept, ignore_errors=True)
     make_folder(kept / "vectors")
     for segment in catalog.segments():
-        _link(segment.path(folder / "vectors"), segment.path(kept / "vectors"))
+        link_or_copy(segment.path(folder / "vectors"), segment.path(kept / "vectors"))
     sync_folder(kept / "vectors")
     with closing(Catalog.create(kept / "catalog.db")) as copy, attached(copy, folder), copy.transaction(write=True):
         copy.connection.execute(
@@ -175,20 +174,10 @@ def _linked(folder: Path, catalog: Catalog, other: Path, new: Catalog) -> list[S
     found = []
     for place, segment in enumerate(new.segments()):
         renamed = Segment(number + place, segment.start, segment.count, segment.sha256)
-        _link(segment.path(other / "vectors"), renamed.path(folder / "vectors"))
+        link_or_copy(segment.path(other / "vectors"), renamed.path(folder / "vectors"))
         found.append(renamed)
     sync_folder(folder / "vectors")
     return found
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a file, which is never written again, a second name; copy it where the disk cannot."""
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-        sync_file(target)
 
 
 def _moved(source: Path, epoch: int, target: Path, to: int) -> list[tuple[Path, Path]]:
@@ -216,7 +205,7 @@ def _commit(catalog: Catalog, other: Path, segments: list[Segment]) -> None:
             add_segment(catalog, segment)
         catalog.set("model", spec.to_dict())
         catalog.set("epoch", now)
-        for built in (BUILT, LATE_BUILT):
+        for built in (ANN_BUILT, LATE_BUILT):
             catalog.set(built, now if new.get(built) == new.epoch() else None)
         catalog.set(PREVIOUS, history.fingerprint)
         catalog.set(HISTORY, history.extended(spec, catalog.advance()))

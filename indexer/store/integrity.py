@@ -3,12 +3,13 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..document import Document
 from ..encoder import ModelSpec
 from ..files import remove
+from ..late.writer import due
 from .catalog import Catalog
 from .checksums import (
     PASSAGES,
@@ -26,7 +27,7 @@ from .late import is_wanted
 from .models import is_leftover, models_folder
 from .passages import add_segment, bury_passages, remove_segments
 from .rules import broken_rules
-from .segments import Segment, Segments, write_parts
+from .segments import Segments, write_parts
 from .writing import Identity
 
 Span = tuple[int, int, bytes]
@@ -134,18 +135,13 @@ def _count(catalog: Catalog, source: str) -> int:
     return catalog.connection.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
 
 
-FAN = 8
-"""Number of segments of similar size that are merged into one. A vector is rewritten once for each power of FAN."""
-
-SMALLEST = 64
-
-
 def merge_segments(folder: Path, catalog: Catalog) -> None:
     """Merge the newest segments for as long as FAN of them are of one tier; rows keep their numbers.
 
     The merged segment is written beside the others, and one transaction puts it in their place.
     """
-    while tail := mergeable(catalog.segments()):
+    while count := due([segment.count for segment in catalog.segments()]):
+        tail = catalog.segments()[-count:]
         dimension = ModelSpec.from_dict(catalog.get("model")).dimension
         vectors = Segments(folder / "vectors", tail, dimension)
         number = 1 + max(segment.number for segment in catalog.segments())
@@ -156,30 +152,6 @@ def merge_segments(folder: Path, catalog: Catalog) -> None:
             catalog.advance()
         for segment in tail:
             segment.path(folder / "vectors").unlink(missing_ok=True)
-
-
-def mergeable(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the newest FAN segments of one tier, with the smaller ones before and between them; none if too few.
-
-    Commits of a run grow, so segments of one tier are seldom neighbours.
-    """
-    highest = found = 0
-    for place in reversed(range(len(segments))):
-        level = tier(segments[place].count)
-        if level >= highest and found == FAN:
-            return segments[place + 1 :]
-        if level > highest:
-            highest, found = level, 0
-        found += level == highest
-    return segments if found == FAN else ()
-
-
-def tier(count: int) -> int:
-    """Return 0 for up to SMALLEST * FAN rows, one more for each power of FAN above."""
-    level = 0
-    while count > SMALLEST * FAN ** (level + 1):
-        level += 1
-    return level
 
 
 def sweep(folder: Path, catalog: Catalog) -> list[Path]:

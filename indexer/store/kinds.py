@@ -5,11 +5,10 @@ To add a kind, add a class here and an entry in `KINDS`. A collection's catalog 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
-from ..errors import UsageError
-from ..wording import on_one_line
+from ..errors import UsageError, did_you_mean
+from ..wording import either, on_one_line
 
 ColumnValue = Literal["number", "name", "names", "member", "place"]
 Payload = Literal["run_documents", "run_places"]
@@ -323,27 +322,14 @@ def kind_of(name: str) -> RunKind:
     for kind in KINDS:
         if kind == name:
             return kind
-    near = get_close_matches(str(name).lower(), KINDS, 1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
     shown = on_one_line(str(name))
-    said = f"{shown!r} is not a kind of run{hint}: use {kind_names()}"
+    said = f"{shown!r} is not a kind of run{did_you_mean(name, KINDS)}: use {either(KINDS)}"
     raise UsageError(said, code="unknown-option", field="kind", value=name, alternatives=KINDS)
-
-
-def kind_names() -> str:
-    """Return the names of all kinds, formatted as a list in a sentence."""
-    return f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
 
 
 def group_kinds() -> tuple[RunKind, ...]:
     """Return the kinds whose items group the documents, without those that are parts of others."""
     return tuple(kind for kind in KINDS if kind.groups and not kind.part)
-
-
-def group_kind_names() -> str:
-    """Return the names of these kinds, formatted as a list in a sentence."""
-    *first, last = group_kinds()
-    return f"{', '.join(first)} or {last}"
 
 
 def followers(kind: RunKind) -> tuple[RunKind, ...]:

@@ -11,7 +11,7 @@ from .catalog import Catalog
 
 WANTED = "late"
 """Property of the catalog: whether the collection keeps a late index."""
-BUILT = "late_epoch"
+LATE_BUILT = "late_epoch"
 """Property of the catalog: the epoch in which the late index was built or moved to, None where there is none."""
 ROWS_AT_ONCE = 4_096
 
@@ -31,7 +31,7 @@ def want(catalog: Catalog, wanted: bool) -> None:
     if is_wanted(catalog) != wanted:
         with catalog.transaction(write=True):
             catalog.set(WANTED, True) if wanted else catalog.remove(WANTED)
-            catalog.remove(BUILT)
+            catalog.remove(LATE_BUILT)
             catalog.advance()
 
 
@@ -79,4 +79,4 @@ def move_late(folder: Path, catalog: Catalog, rows: np.ndarray, model: str, noti
         kept = [place for place, each in enumerate(found) if each is not None]
         writer.add(now[some][kept], keys[kept], [each for each in found if each is not None])
         notify(Progress("late index", start + len(keys), len(now), "passages"))
-    catalog.set(BUILT, epoch)
+    catalog.set(LATE_BUILT, epoch)

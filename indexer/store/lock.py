@@ -26,7 +26,7 @@ COLLECTION = "collection.json"
 """The file of a sharded collection that never changes; see `indexer/sharded/layout.py`."""
 PARTS = ("vectors", "ann", "lexical", "late", "models", "shards", "generations", "runs", "work")
 """The folders inside a collection, sharded or not."""
-PUBLISHED = "shard.json"
+MANIFEST = "shard.json"
 """The list of files in a published version of a shard, which never changes; see `indexer/sharded/shard.py`."""
 
 
@@ -45,7 +45,7 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     refuse_links(folder)
-    if (folder / PUBLISHED).is_file():
+    if (folder / MANIFEST).is_file():
         raise SondeError(f"{folder} is a part of a sharded collection and never changes: name the whole collection")
     lock = FileLock(folder / "writer.lock")
     note = folder / "writer.json"

@@ -13,7 +13,7 @@ WIDENED = "widened"
 """Property of a catalog: of each field that a value has turned into text, its type before and a document's number."""
 Read = Callable[[str], Value]
 """Gives the value that a text means, or the text where it means none."""
-GIVEN = "types"
+GIVEN_TYPES = "types"
 """Property of a catalog: the types that the user has given to fields, by name, such as "date:%d/%m/%Y"."""
 
 
@@ -50,7 +50,7 @@ def retype_fields(catalog: Catalog, read: Mapping[str, Read] = {}) -> list[Retyp
     has given it, by name.
     """
     widened, fields = catalog.get(WIDENED, {}), catalog.fields()
-    given = {name: kind.partition(":")[0] for name, kind in catalog.get(GIVEN, {}).items()}
+    given = {name: kind.partition(":")[0] for name, kind in catalog.get(GIVEN_TYPES, {}).items()}
     wanted = {name: (kind, known) for name, (kind, known) in widened.items()}
     wanted |= {name: (kind, wanted.get(name, ("", 0))[1]) for name, kind in given.items()}
     after: dict[str, list[object]] = {}

@@ -1,6 +1,5 @@
 """Changing a part of a run in place, inside a write transaction: the rest of the run is not written again."""
 
-import io
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ import numpy as np
 
 from .catalog import Catalog
 from .checksums import assignment_sum, change, results_part, run_checksum, run_part, store
+from .run_writing import npy
 from .runs import Item, Run, items_of, list_runs
 
 BY_ID = ("representatives", "why")
@@ -47,7 +47,7 @@ def edit_run(catalog: Catalog, run: Run, edit: RunEdit) -> None:
     many("DELETE FROM run_items WHERE run = ? AND item = ?", [(run.number, number) for number in edit.gone])
     rows = [(run.number, one.number, one.name, json.dumps(dict(one.data), ensure_ascii=False)) for one in edit.items]
     many("INSERT OR REPLACE INTO run_items VALUES (?, ?, ?, ?)", rows)
-    arrays = [(run.number, name, _npy(array)) for name, array in edit.arrays.items()]
+    arrays = [(run.number, name, npy(array)) for name, array in edit.arrays.items()]
     many("INSERT OR REPLACE INTO run_arrays VALUES (?, ?, ?)", arrays)
     if edit.parameters is not None:
         text = json.dumps(dict(edit.parameters), ensure_ascii=False)
@@ -117,9 +117,3 @@ def _left(value: dict[str, Any] | list[Any], gone: Collection[str]) -> dict[str,
     if isinstance(value, dict):
         return {id: one for id, one in value.items() if id not in gone}
     return [id for id in value if id not in gone]
-
-
-def _npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array, allow_pickle=False)
-    return stream.getvalue()

@@ -205,7 +205,7 @@ def rename_run(
             _seal(catalog, run.number)
 
 
-GIVEN = "renamed"
+RENAMED = "renamed"
 """In the data of an item: whether a person gave it its name."""
 NAME_ACCURACY = "name_accuracy"
 """In the data of a group and in the report of a run: how well readers who know only the names put texts, 0 to 1."""
@@ -223,7 +223,7 @@ def rename_item(collection: StoredCollection, run: Run, number: int, to: str) ->
         if same is not None:
             said = f"the {run.kind} run {run.name!r} already has a {run.kind.item} named {to!r}, number {same.number}"
             raise UsageError(f"{said}: choose another name", code="name-taken", field="to", value=to)
-        given = f"json_remove(json_set(data, '$.{GIVEN}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
+        given = f"json_remove(json_set(data, '$.{RENAMED}', json('true')), '$.{NAME_ACCURACY}')"  # of the old name
         sql = f"UPDATE run_items SET name = ?, data = {given} WHERE run = ? AND item = ?"
         if not catalog.runs.connection.execute(sql, (to, run.number, number)).rowcount:
             raise SondeError(f"the {run.kind} run {run.name!r} has no {run.kind.item} {number}")
@@ -282,7 +282,7 @@ def _insert_results(catalog: Catalog, number: int, new: NewRun, snapshot: Snapsh
     insert = catalog.runs.connection.executemany
     items = [(number, item.number, item.name, json.dumps(dict(item.data), ensure_ascii=False)) for item in new.items]
     insert("INSERT INTO run_items VALUES (?, ?, ?, ?)", items)
-    arrays = [(number, name, _npy(array)) for name, array in new.arrays.items()]
+    arrays = [(number, name, npy(array)) for name, array in new.arrays.items()]
     insert("INSERT INTO run_arrays VALUES (?, ?, ?)", arrays)
     _seal(catalog, number)
     still = snapshot.still(catalog) if snapshot else np.zeros(0, bool)
@@ -313,7 +313,8 @@ def _rows(number: int, *columns: np.ndarray) -> Iterator[tuple[Any, ...]]:
         yield (number, *values)
 
 
-def _npy(array: np.ndarray) -> bytes:
+def npy(array: np.ndarray) -> bytes:
+    """Return an array as the content of a .npy file."""
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=False)
     return stream.getvalue()

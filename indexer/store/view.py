@@ -10,7 +10,8 @@ import numpy as np
 
 from ..document import Value
 from ..encoder import ModelSpec
-from .catalog import Catalog, storable
+from ..errors import is_unicode
+from .catalog import Catalog
 from .derived import Loaded
 from .elsewhere import Elsewhere
 from .fields import Field, check_text
@@ -154,7 +155,7 @@ class View:
 
     def document_number(self, key: str) -> int | None:
         """Return the number of the document with this id, None if there is none."""
-        if not storable(key):
+        if not is_unicode(key):
             return None
         found = next(self.catalog.select_in("SELECT doc FROM documents WHERE key IN (?)", [key]), None)
         return found[0] if found else None

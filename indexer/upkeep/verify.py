@@ -17,7 +17,7 @@ from ..late import LateIndex
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES
 from ..store.collection import StoredCollection
-from ..store.derived import BUILT, Loaded
+from ..store.derived import ANN_BUILT, Loaded
 from ..store.integrity import (
     Span,
     changed_documents,
@@ -32,8 +32,7 @@ from ..store.integrity import (
     orphaned_passages,
     passage_rows,
 )
-from ..store.late import BUILT as LATE_BUILT
-from ..store.late import is_wanted, late_folder
+from ..store.late import LATE_BUILT, is_wanted, late_folder
 from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.lock import is_noted, writer_lock
 from ..store.models import PREVIOUS, model_folder
@@ -266,7 +265,7 @@ def _ann(view: View, loaded: Loaded) -> Iterator[Finding]:
     generation = view.generation
     ann = loaded.ann(generation.epoch)
     if ann is None:
-        if view.catalog.get(BUILT) == generation.epoch:
+        if view.catalog.get(ANN_BUILT) == generation.epoch:
             yield Finding("ann", "the FAISS index is missing or damaged")
     elif ann.info.rows > len(generation.owners):
         yield Finding(

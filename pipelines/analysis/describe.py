@@ -10,7 +10,7 @@ from ...indexer.store.documents import chosen_texts, document_numbers, ids_by_nu
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, normalized
 from .corpus import Corpus, texts_of
-from .neighbours import neighbours
+from .neighbours import neighbours, sample_rows
 from .terms import best_terms, count_terms, distinctive, weights
 
 
@@ -223,8 +223,7 @@ def example_queries(view: View, most: int = 6, seed: int = 0) -> list[str]:
         seed: Of the sample.
     """
     docs = document_numbers(view.catalog)
-    if len(docs) > SAMPLE:
-        docs = np.sort(np.random.default_rng(seed).choice(docs, SAMPLE, replace=False))
+    docs = docs[sample_rows(len(docs), SAMPLE, seed)]
     rows = [(each.title, each.text) for each in chosen_texts(view.catalog, docs.tolist(), LENGTH)]
     found = _phrases([text for _, text in rows], languages(view), most)
     titles = dict.fromkeys(title for title, _ in rows if 8 <= len(title) <= 60 and " " in title)

@@ -163,7 +163,3 @@ def one_thread() -> Iterator[None]:
     faiss()
     with _ONE_AT_A_TIME, threads(1), threadpool_limits(1):
         yield
-
-
-SAMPLE = 50_000
-"""Documents that a density clustering is fitted on; the rest is assigned."""

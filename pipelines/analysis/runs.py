@@ -17,6 +17,7 @@ from ...indexer.store.members import counts_by_column, members_of, numbers_above
 from ...indexer.store.periods import by_time, name_times
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.wording import either, existing, on_one_line, shown_id
+from ..search.settings import check_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,7 @@ def members(
         SondeError: There is no such run, or it has no such item.
         UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
     """
-    if k < 1 or offset < 0:
-        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
-        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
+    check_page(k, offset)
     with collection.view() as view:
         run = named(view.catalog, name, kind)
         found = members_of(view.catalog, run, item, k, offset)

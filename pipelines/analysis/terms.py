@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...indexer.lexical.analysis import NO_STOP_WORDS, STEMMERS, normalised
+from ...indexer.lexical.analysis import normalised, with_stop_words
 from .counts import Counts
 from .stop_words import ENGLISH_STOP_WORDS
 
@@ -48,10 +48,8 @@ def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.regex(_WORD)).filter(Filter.lowercase())
-    for language in languages:
-        if language in STEMMERS and language not in NO_STOP_WORDS:
-            builder = builder.filter(Filter.stopword(STEMMERS[language]))
-    analyzer, english = builder.build(), ENGLISH_STOP_WORDS if "en" in languages else frozenset()
+    analyzer = with_stop_words(builder, languages).build()
+    english = ENGLISH_STOP_WORDS if "en" in languages else frozenset()
 
     @lru_cache(maxsize=KNOWN)
     def kept(word: str) -> tuple[str, ...]:

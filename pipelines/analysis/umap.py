@@ -14,6 +14,8 @@ from .neighbours import one_thread
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+FITTED_ON = 50_000
+"""Documents that a map or a density clustering is fitted on, at most; the rest is placed or assigned."""
 HALVINGS = 64
 TOLERANCE = 1e-5
 LEAST = 1e-3

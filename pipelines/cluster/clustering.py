@@ -12,7 +12,7 @@ from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import GIVEN, NewRun, check_run_name, write_run
+from ...indexer.store.run_writing import RENAMED, NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, array_of, check_model, find_run, items_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted
@@ -22,6 +22,7 @@ from ..analysis.describe import centroids, describe, silhouettes
 from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of, report_of, with_accuracy
 from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
 from ..analysis.naming.readers import NameAccuracy
+from ..analysis.neighbours import sample_rows
 from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
 from .choice import stability
@@ -165,7 +166,7 @@ def _named(
     naming = naming_of(
         view, corpus, labels, len(clusters), settings.seed, embedder(view.collection, settings.names, notify)
     )
-    given = {item.number: item.name for item in clusters if item.data.get(GIVEN)}
+    given = {item.number: item.name for item in clusters if item.data.get(RENAMED)}
     names, answers = naming.choose(given), dict[int, dict[str, Any]]()
     if namer := Namer.of(settings.namer, settings.namer_model, settings.namer_show):
         docs, known = corpus.snapshot.docs[corpus.first], known_answers(view.catalog)
@@ -206,9 +207,7 @@ def _labelled(
 def _report(corpus: Corpus, found: _Found, steady: np.ndarray | None) -> dict[str, Any]:
     labels = found.labels
     outliers = int((labels[corpus.group] < 0).sum())
-    rows = np.arange(len(labels))
-    if len(rows) > SILHOUETTE_SAMPLE:
-        rows = np.sort(np.random.default_rng(0).choice(rows, SILHOUETTE_SAMPLE, replace=False))
+    rows = sample_rows(len(labels), SILHOUETTE_SAMPLE, 0)
     values = silhouettes(corpus.vectors[rows], labels[rows])
     inside = values[~np.isnan(values)]
     return {

@@ -8,7 +8,7 @@ import numpy as np
 from ...indexer.progress import Notify
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import GIVEN
+from ...indexer.store.run_writing import RENAMED
 from ...indexer.store.runs import Item, assignments_of, items_of, list_runs
 
 SHARED = 0.5
@@ -32,7 +32,7 @@ def carry_names(
         notify: Receives a sentence for each name that is lost.
     """
     old = next((each for each in list_runs(catalog, CLUSTER, count=False) if each.name == run), None)
-    given = [item for item in items_of(catalog, old) if item.data.get(GIVEN)] if old else []
+    given = [item for item in items_of(catalog, old) if item.data.get(RENAMED)] if old else []
     if old is None or not given:
         return list(items)
     before, numbers, _ = assignments_of(catalog, old)
@@ -47,7 +47,7 @@ def carry_names(
 
 
 def _named(item: Item, name: str | None) -> Item:
-    return item if name is None else replace(item, name=name, data={**item.data, GIVEN: True})
+    return item if name is None else replace(item, name=name, data={**item.data, RENAMED: True})
 
 
 def _heir(docs: np.ndarray, labels: np.ndarray, members: np.ndarray) -> int | None:

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError, arg, out_of_range, unknown_option
 from ..analysis.naming.namer import Namer
-from ..analysis.neighbours import SAMPLE
+from ..analysis.umap import FITTED_ON
 from .labelled import check_labels
 
 Method = Literal["kmeans", "density"]
@@ -51,7 +51,7 @@ class ClusterSettings:
     outliers: Outliers = "keep"
     neighbours: int = 15
     dimensions: int = 5
-    sample: int = SAMPLE
+    sample: int = FITTED_ON
     refits: int | None = None
     where: str | None = None
     names: Literal["auto", "terms", "model"] = "auto"

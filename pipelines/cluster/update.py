@@ -12,7 +12,7 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
-from ...indexer.store.run_writing import GIVEN, NAME_ACCURACY, NewRun, Snapshot, write_run
+from ...indexer.store.run_writing import NAME_ACCURACY, RENAMED, NewRun, Snapshot, write_run
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, check_model, find_run, items_of
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
@@ -104,8 +104,8 @@ def _described(view: View, corpus: Corpus, run: Run, labels: np.ndarray, first: 
         "cohesion": round(float(cosines.mean(dtype=np.float64)), 4), "stability": None,
     }  # fmt: skip
     before = [(str(term), float(weight)) for term, weight in first.data.get("terms", [])]
-    by_hand = GIVEN in first.data or first.name != first.data.get(AUTOMATIC, name_by_terms(before, first.number))
-    data |= {GIVEN: True} if by_hand else {}
+    by_hand = RENAMED in first.data or first.name != first.data.get(AUTOMATIC, name_by_terms(before, first.number))
+    data |= {RENAMED: True} if by_hand else {}
     return Item(first.number, first.name if by_hand else "", data), mean
 
 

@@ -98,7 +98,7 @@ def find_duplicates(
     with collection.view() as view:
         docs = Snapshot.of(view).docs
         ranks = _ranks(view, docs, settings)
-        texts = _plain_texts(view, docs)
+        texts = _plain_texts(view)
         chosen = _grouped(_pairs(view, docs, texts, ranks, settings, notify), ranks)
         members = [(best, place) for best, places in chosen for place in places]
         alike = dict(zip(members, likenesses(view, docs, texts, members, settings), strict=True))
@@ -113,7 +113,7 @@ def find_duplicates(
     return Duplicates(groups, named, len(docs), time.perf_counter() - began)
 
 
-def _plain_texts(view: View, docs: np.ndarray) -> list[str]:
+def _plain_texts(view: View) -> list[str]:
     return [normalised_text(f"{each.title} {each.text}") for each in document_texts(view.catalog)]
 
 

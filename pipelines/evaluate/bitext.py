@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.encoder import Encoder
-from ...indexer.errors import SondeError, out_of_range
+from ...indexer.errors import SondeError
 from ...indexer.progress import Notify, silent
 from ..analysis.neighbours import neighbours
 from ..analysis.umap import project
@@ -226,13 +226,6 @@ def write_plots(sides: Sides, model: str, histogram_to: Path | None, map_to: Pat
         write_plot(histogram(sides, model, seed), histogram_to)
     if map_to is not None:
         write_plot(bilingual_map(sides, model, seed), map_to)
-
-
-def check_seed(seed: int) -> int:
-    """Return the seed; UsageError where it is negative."""
-    if seed < 0:
-        raise out_of_range("seed", seed, "give 0 or more")
-    return seed
 
 
 def _beside(sides: Sides) -> list[str]:

@@ -12,14 +12,15 @@ from ...indexer.errors import SondeError, UsageError, arg, did_you_mean
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_numbers, numbers_by_id
-from ...indexer.store.kinds import CORRECTION, LABEL, group_kind_names
+from ...indexer.store.kinds import CORRECTION, LABEL, group_kinds
 from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
-from ...indexer.wording import counted, existing, on_one_line, shown_id
+from ...indexer.wording import counted, either, existing, on_one_line, shown_id
 from ..analysis.agreement import AGREEMENT, agreement
 from ..analysis.corpus import texts_of
 from ..analysis.describe import languages, silhouettes
+from ..analysis.neighbours import sample_rows
 from ..analysis.runs import named
 from ..analysis.terms import count_terms
 
@@ -84,7 +85,8 @@ def evaluate_clusters(collection: StoredCollection, run: str | None = None, trut
     with collection.view() as view:
         found = _newest(view.catalog) if run is None else named(view.catalog, run)
         if not found.kind.groups:
-            raise UsageError(f"{found.name!r} is a {found.kind} run: clusters are judged of a {group_kind_names()} run")
+            kinds = either(group_kinds())
+            raise UsageError(f"{found.name!r} is a {found.kind} run: clusters are judged of a {kinds} run")
         docs, labels, _ = assignments_of(view.catalog, found)
         docs, first = np.unique(docs, return_index=True)
         labels, classes = labels[first], None
@@ -108,7 +110,7 @@ def evaluate_clusters(collection: StoredCollection, run: str | None = None, trut
 def _newest(catalog: Catalog) -> Run:
     runs = [run for run in list_runs(catalog) if run.kind.groups and run.complete and not run.kind.part]
     if not runs:
-        said = f"there is no {group_kind_names()} run in this collection: make one with `sonde cluster`"
+        said = f"there is no {either(group_kinds())} run in this collection: make one with `sonde cluster`"
         raise SondeError(said, code="not-found", field="run")
     return runs[-1]
 
@@ -129,9 +131,7 @@ def _with_truth(
 
 
 def _without_truth(view: View, docs: np.ndarray, labels: np.ndarray, items: Sequence[Item]) -> dict[str, float | None]:
-    rows = np.arange(len(docs))
-    if len(rows) > SAMPLE:
-        rows = np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
+    rows = sample_rows(len(docs), SAMPLE, 0)
     values = silhouettes(normalized(document_vectors(view, docs[rows])), labels[rows])
     inside = values[~np.isnan(values)]
     several = len(np.unique(labels[rows][labels[rows] >= 0])) > 1

@@ -17,7 +17,6 @@ from filelock import FileLock
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_durably
 from ...indexer.sharded.bucket import bucket_of
-from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
 from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
@@ -180,8 +179,6 @@ def normalised_query(query: str) -> str:
 def _check(query: str, ids: Sequence[str], grade: int | None) -> None:
     if not query.strip():
         raise UsageError("the query is empty: give the query that the documents answer")
-    if not storable(query):
-        raise UsageError("the query is not valid Unicode: write it in UTF-8")
     if len(normalised_query(query)) > LONGEST:
         raise UsageError(f"the query has {len(normalised_query(query)):,} characters; the maximum is {LONGEST:,}")
     if not ids:

@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeGuard
 
-from ...indexer.errors import UsageError
-from ...indexer.store.catalog import storable
+from ...indexer.errors import UsageError, is_unicode
 
 Outline = tuple[tuple[float, float], ...]
 LONGEST = 4_000_000
@@ -176,7 +175,7 @@ def _range(given: Mapping[str, Any], where: str) -> Range:
 
 def _query(given: Mapping[str, Any], where: str) -> Query:
     query, k = given.get("query"), given.get("k")
-    if not isinstance(query, str) or not query.strip() or not storable(query):
+    if not isinstance(query, str) or not query.strip() or not is_unicode(query):
         _refuse("has no query: give the words to look for", where)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
         _refuse(f"has a k of {reprlib.repr(k)}: give a whole number from 1 to {MOST_HITS:,}", where)

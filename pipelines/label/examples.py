@@ -41,11 +41,11 @@ def read_labelled(path: Path, own: str | None = None) -> list[LabelledExample]:
     found = []
     for origin, cells in rows:
         name = str(cells[label] if cells[label] is not None else "").strip()
-        own = str(cells[text] or "").strip() if text is not None else ""
+        words = str(cells[text] or "").strip() if text is not None else ""
         known = str(cells[key]) if key is not None and cells[key] not in (None, "") else None
-        if not name or not (own or known):
+        if not name or not (words or known):
             raise SondeError(f"{path}, {origin}: an example needs a label and a text or an id")
-        found.append(LabelledExample(name, own or None, known))
+        found.append(LabelledExample(name, words or None, known))
     check_labels(found, f"{path}: ")
     found = [replace(example, id=None) if example.text else example for example in found]
     labels = len({example.label for example in found})

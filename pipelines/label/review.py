@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import SondeError
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Run, array_of, assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors
+from ..search.settings import check_page
 from .carry import spread
 from .labels import NONE, NONE_NAME
 
@@ -71,7 +72,7 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
         SondeError: The run does not exist, or it is from an older version that did not store the required data.
         UsageError: k is below 1, or the offset is below 0.
     """
-    _check(k, offset)
+    check_page(k, offset)
 
     def least(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
         del view
@@ -102,7 +103,7 @@ def to_confirm(collection: StoredCollection, run: str | None = None, k: int = 10
         SondeError: The run does not exist, or it is from an older version that did not store the required data.
         UsageError: k is below 1.
     """
-    _check(k, 0)
+    check_page(k, 0)
 
     def varied(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
         kept = min(max(int(UNCERTAIN * len(docs)), k), MOST, len(docs))
@@ -112,12 +113,6 @@ def to_confirm(collection: StoredCollection, run: str | None = None, k: int = 10
         return chosen[np.argsort(margins[chosen], kind="stable")]
 
     return _reviewed(collection, run, varied)
-
-
-def _check(k: int, offset: int) -> None:
-    if k < 1 or offset < 0:
-        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
-        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
 
 
 Choice = Callable[[View, np.ndarray, np.ndarray], np.ndarray]

@@ -1,15 +1,12 @@
 """Settings and budget of a labelling."""
 
-import re
 import time
 from dataclasses import dataclass, field
 
 from ...indexer.errors import UsageError, arg
+from ...indexer.wording import seconds_of
 from .engines import check_engine
 from .labels import check_template
-
-_MINUTES = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str | int | None) -> "Budget":
-        """Read "5000" (judgements), "90s", "5m" or "1h".
+        """Read "5000" (judgements), "300ms", "90s", "5m", "5min" or "1h".
 
         Raises:
             UsageError: The text is none of these, or the budget is zero.
@@ -32,8 +29,8 @@ class Budget:
         word = str(text).strip().replace(",", "").replace("_", "")
         if word.isdecimal() and int(word) > 0:
             return cls(calls=int(word))
-        if (found := _MINUTES.fullmatch(word)) and float(found[1]) > 0:
-            return cls(seconds=float(found[1]) * _SECONDS[found[2]])
+        if seconds := seconds_of(word):
+            return cls(seconds=seconds)
         said = f"the budget {text!r} is neither a number of judgements nor a time: give 5000, 90s, 5m or 1h"
         raise UsageError(said, code="wrong-type", field="budget", value=text)
 

@@ -16,8 +16,8 @@ from ...indexer.store.runs import Item, check_model, find_run, items_of, places_
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
 from ..analysis.cuml import cuml_package
-from ..analysis.neighbours import SAMPLE, place, sample_rows
-from ..analysis.umap import check_umap, project
+from ..analysis.neighbours import place, sample_rows
+from ..analysis.umap import FITTED_ON, check_umap, project
 from .regions import SMALL, find_regions, region_items, stored_regions
 
 
@@ -35,7 +35,7 @@ class MapSettings:
     seed: int = 0
     neighbours: int = 15
     spread_out: float = 0.1
-    sample: int = SAMPLE
+    sample: int = FITTED_ON
 
     def check(self) -> None:
         """Check what can be checked without the collection.

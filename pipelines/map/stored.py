@@ -17,6 +17,7 @@ from ...indexer.store.kinds import MAP
 from ...indexer.store.runs import Item, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
+from ..analysis.neighbours import sample_rows
 from ..plots import PlotLabel, PointsPlot, check_plot_target, write_plot
 from ..plots.colors import Coloring, hover
 from .mapping import update_map
@@ -155,10 +156,8 @@ class Map:
         check_plot_target(Path(path))
         if points < 1:
             raise out_of_range("points", points, "give a whole number from 1")
-        rows = np.arange(len(self))
-        if len(rows) > points:
-            seed = self.run.parameters.get("seed", 0)
-            rows = np.sort(np.random.default_rng(seed).choice(len(rows), points, replace=False))
+        rows = sample_rows(len(self), points, self.run.parameters.get("seed", 0))
+        if len(self) > points:
             notify(f"drawing {points:,} of {counted(len(self), 'document')}, sampled at random")
         docs = self.docs[rows]
         with self.collection.view() as view:

@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from ...indexer.document import Value
-from ...indexer.errors import UsageError, arg, unknown_option
+from ...indexer.errors import UsageError, arg, did_you_mean, unknown_option
 from ...indexer.store.catalog import CHUNK
 from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
@@ -103,13 +102,11 @@ def _known(view: View, runs: RunColumns, column: str) -> str:
     named = [runs.names.get(run.number, "") for run in list_runs(view.catalog, count=False) if run.name == column]
     if len(found := [name for name in named if name in runs.types]) == 1:
         return found[0]
-    known = {name.lower(): name for name in (*view.fields, *runs.types)}
-    near = get_close_matches(column.lower(), known, 1)
-    meant = f" (did you mean {known[near[0]]!r}?)" if near else ""
-    said = f"there is no column {column!r}{meant}: {existing([*view.fields, *runs.types])}"
+    known = [*view.fields, *runs.types]
+    said = f"there is no column {column!r}{did_you_mean(column, known)}"
     if column in BUILT_IN:
-        said = f"documents cannot be counted by {column}, only filtered: {existing([*view.fields, *runs.types])}"
-    raise UsageError(said, code="unknown-option", field="column", value=column)
+        said = f"documents cannot be counted by {column}, only filtered"
+    raise UsageError(f"{said}: {existing(known)}", code="unknown-option", field="column", value=column)
 
 
 def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:

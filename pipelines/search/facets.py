@@ -88,10 +88,11 @@ def choices_among(view: View, ids: Sequence[str], known: Iterable[Facet]) -> dic
 
 def _nested(view: View, docs: Sequence[int], wanted: Sequence[Facet]) -> Iterator[tuple[str, dict[int, list[str]]]]:
     """Yield the columns of groups that lie under others, with the names of all groups that each document is in."""
-    mains = run_columns([run for run in list_runs(view.catalog, count=False) if run.complete])
-    for run in list_runs(view.catalog, count=False):
-        column = f"{mains.get(run.number, '')}{NAME_SUFFIX}"
-        if run.kind.nested and run.complete and any(facet.run and facet.name == column for facet in wanted):
+    runs = [run for run in list_runs(view.catalog, count=False) if run.complete]
+    mains = run_columns(runs)
+    for run in runs:
+        column = f"{mains[run.number]}{NAME_SUFFIX}"
+        if run.kind.nested and any(facet.run and facet.name == column for facet in wanted):
             above = names_above(view.catalog, run)
             found = items_by_document(view.catalog, run, docs)
             yield column, {doc: above.get(pairs[0][0], []) for doc, pairs in found.items()}
@@ -115,14 +116,14 @@ def _field(view: View, field: Field) -> Facet:
 def _runs(view: View) -> Iterable[Facet]:
     columns = RunColumns(view.catalog)
     types = columns.types
+    total = view.catalog.counts()[0]
     found_of: dict[tuple[str, str], tuple[Run, Facet]] = {}
     for run in list_runs(view.catalog):
         column = columns.names.get(run.number, "")
-        name = f"{column} name" if f"{column} name" in types else column
+        name = f"{column}{NAME_SUFFIX}" if f"{column}{NAME_SUFFIX}" in types else column
         if not run.complete or name not in types:
             continue
         if types[name] == "boolean":
-            total = view.catalog.counts()[0]
             found: list[tuple[Any, int]] = [(True, run.documents), (False, total - run.documents)]
         else:
             found = item_name_counts(view.catalog, run)

@@ -26,9 +26,7 @@ def convex(dense: np.ndarray, lexical: np.ndarray, weight: float = WEIGHT) -> np
         lexical: float [n], their BM25 scores, 0 if no term matches.
         weight: Share of the dense score, 0 to 1.
     """
-    low, high = dense.min(initial=0.0), dense.max(initial=0.0)
-    if len(dense):
-        low, high = dense.min(), dense.max()
+    low, high = (dense.min(), dense.max()) if len(dense) else (0.0, 0.0)
     return weight * _scaled(dense, low, high) + (1 - weight) * _scaled(lexical, 0.0, lexical.max(initial=0.0))
 
 

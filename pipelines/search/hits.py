@@ -54,7 +54,7 @@ def build_results(
     settings = stage.settings
     kept, reranking = _kept(stage, query, vector, ranked, second, asked)
     page = kept.ranked.take(np.arange(len(kept.ranked.rows))[settings.offset : settings.offset + settings.k])
-    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, stage, query, kept)]
+    hits = [replace(hit, reranker=reranking) for hit in _hits(view, page, stage, kept)]
     if settings.explain:
         reasons = explain(view, hits, query, vector, second.reranker if second else None)
         hits = [replace(hit, why=why) for hit, why in zip(hits, reasons, strict=True)]
@@ -99,7 +99,7 @@ def _kept(
         [ranked] = stage.run([query], vector[None])
 
 
-def _hits(view: View, page: Ranked, stage: FirstStage, query: str, kept: Collapsed) -> list[Hit]:
+def _hits(view: View, page: Ranked, stage: FirstStage, kept: Collapsed) -> list[Hit]:
     passages = view.passages(page.rows.tolist())
     documents = view.documents([passage.doc for passage in passages.values()])
     copies = _copies(view, page, kept)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ...indexer.errors import Texts, UsageError, as_text, as_texts
 from ...indexer.progress import Notify, silent
-from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
 from .filters import check_filter
@@ -100,8 +99,6 @@ def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np
 def _check_query(query: str, which: str) -> None:
     if not query.strip():
         raise UsageError(f"{which} is empty: say what to look for", code="empty", field="query")
-    if not storable(query):
-        raise UsageError(f"{which} is not valid Unicode: write it in UTF-8", code="not-unicode", field="query")
 
 
 def _search_together(

@@ -203,5 +203,12 @@ class SearchSettings:
             raise UsageError(said, code="conflict", field="rerank")
 
 
+def check_page(k: int, offset: int) -> None:
+    """Raise UsageError unless k is 1 or more and the offset 0 or more."""
+    if k < 1 or offset < 0:
+        said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
+        raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
+
+
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)

@@ -9,7 +9,6 @@ from ...indexer.document import Document
 from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.ingest.chunker import Chunker
-from ...indexer.store.catalog import storable
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View, document_vectors, normalized
 from .filters import check_filter
@@ -49,8 +48,6 @@ def like(collection: StoredCollection, text: str, settings: SearchSettings = Sea
     began, text = time.perf_counter(), as_text(text, "text")
     if not text.strip():
         raise UsageError("the example text is empty")
-    if not storable(text):
-        raise UsageError("the example text is not valid Unicode: write it in UTF-8")
     dense = _checked(collection, settings)
     loading = collection.load()
     encoder = collection.encoder

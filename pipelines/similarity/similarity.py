@@ -13,6 +13,7 @@ import numpy as np
 from ...indexer.encoder import DEFAULT_MODEL, Encoder, load_encoder
 from ...indexer.errors import UsageError, as_text
 from ...indexer.progress import Notify, Progress, silent
+from ...indexer.store.view import normalized
 from ..label import Entailment, NliClasses, load_nli
 from ..pairs import PairScorer
 from ..search.rerank import LATE
@@ -73,13 +74,8 @@ def _angles(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
     By Kahan's formula: arccos loses half of the digits of small angles, and two equal texts would not be at 0.
     """
-    one, two = (_unit(vectors.astype(np.float64)) for vectors in (first, second))
+    one, two = (normalized(vectors.astype(np.float64)) for vectors in (first, second))
     return 2 * np.arctan2(np.linalg.norm(one - two, axis=1), np.linalg.norm(one + two, axis=1))
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
 
 
 NONE = "none"

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, is_finite
-from ...indexer.store.catalog import storable
+from ...indexer.errors import SondeError, UsageError, is_finite, is_unicode
 from ...indexer.store.documents import ids_by_number, numbers_by_id
 from ...indexer.store.view import View
 from ...indexer.wording import on_one_line
@@ -102,7 +101,7 @@ def checked(found: Portable) -> Portable:
     if odd := next((id for id, number in placed.items() if number not in known), None):
         raise wrong(f"the document {on_one_line(odd)!r} is in the group {placed[odd]}, which does not exist")
     texts = [found.title, found.levels, list(placed), [group.to_dict() for group in found.groups.values()]]
-    if not storable(json.dumps(texts, ensure_ascii=False)):
+    if not is_unicode(json.dumps(texts, ensure_ascii=False)):
         raise wrong("a text is not valid Unicode")
     return replace(found, groups=dict(sorted(found.groups.items())))
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_option
 from ..analysis.naming.namer import Namer
-from ..analysis.neighbours import SAMPLE
+from ..analysis.umap import FITTED_ON
 from ..cluster.labelled import check_labels
 
 Method = Literal["auto", "levels", "dense"]
@@ -52,7 +52,7 @@ class TopicSettings:
     outliers: Outliers = "nearest"
     neighbours: int = 15
     dimensions: int = 5
-    sample: int = SAMPLE
+    sample: int = FITTED_ON
     names: Literal["auto", "terms", "model"] = "auto"
     labels: tuple[str, ...] = ()
     engine: str = "similarity"

@@ -23,6 +23,7 @@ from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
 from ..analysis.runs import newest
 from ..analysis.terms import terms_of, topic_name
+from ..search.settings import check_page
 from .fit import load_topic_model, rewrite
 from .level_runs import at_level
 from .merging import Regrouped, merged_topics, regrouped, split_topic
@@ -148,9 +149,7 @@ class Topics(Sequence[Topic]):
             SondeError: There is no such topic.
             UsageError: k is below 1, or the offset below 0.
         """
-        if k < 1 or offset < 0:
-            said = f"{arg('k')} is {k} and {arg('offset')} {offset}: give 1 or more hits, and skip 0 or more"
-            raise UsageError(said, code="out-of-range", field="k" if k < 1 else "offset", value=k if k < 1 else offset)
+        check_page(k, offset)
         if number != OUTLIER:
             self.model.check(number)
         with self.collection.view() as view:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...indexer.document import Document
-from ...indexer.errors import SondeError, UsageError, out_of_range
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
@@ -61,16 +61,6 @@ class KnownQuery:
         """Return two halves: to choose on, and to check on."""
         order = np.random.default_rng(seed).permutation(len(self)).tolist()
         return self.take(sorted(order[::2])), self.take(sorted(order[1::2]))
-
-
-def check_seed(seed: int) -> None:
-    """Check the seed of the halves and of what is made.
-
-    Raises:
-        UsageError: It is negative.
-    """
-    if seed < 0:
-        raise out_of_range("seed", seed, "give 0 or more")
 
 
 def judged(queries: Path, qrels: Path) -> KnownQuery:

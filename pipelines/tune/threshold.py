@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, check_seed
 from ...indexer.files import text_of
 from ...indexer.readers.columns import place_of_ids
 from ...indexer.readers.read import read_rows
@@ -18,7 +18,6 @@ from ..plots.file import new_figure, plotly
 from ..search.relevance import fitted
 from ..search.search import search_many
 from ..search.settings import SearchSettings
-from .queries import check_seed
 
 FEWEST = 10
 """Questions of each kind below which no threshold is found."""

@@ -13,7 +13,7 @@ import numpy as np
 from ...indexer.ann import exact_search
 from ...indexer.document import Document
 from ...indexer.encoder import ModelSpec
-from ...indexer.errors import SondeError, UsageError, arg, out_of_range
+from ...indexer.errors import SondeError, UsageError, arg, check_seed, out_of_range
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.catalog import ID_COLUMN
@@ -29,7 +29,7 @@ from ..search.rerank.stage import DEPTH as RERANK_DEPTH
 from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
 from ..search.rerank.stored import StoredPassages
 from ..search.settings import DEPTH, MODEL_CHANGED, SearchDefaults, SearchSettings, store_defaults, stored_defaults
-from .queries import FEWEST, FINDS, KnownQuery, check_seed, checked, clicked, judged, made
+from .queries import FEWEST, FINDS, KnownQuery, checked, clicked, judged, made
 
 K = 10
 

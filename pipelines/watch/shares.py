@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...indexer.progress import Notify, silent
 from ..analysis.chance import Batch, chances
 
 
@@ -23,9 +22,7 @@ class Shares:
     p: np.ndarray
 
 
-def compare_shares(
-    batch: Batch, labels: np.ndarray, count: int, times: int, seed: int, notify: Notify = silent
-) -> Shares:
+def compare_shares(batch: Batch, labels: np.ndarray, count: int, times: int, seed: int) -> Shares:
     """Compare the shares of groups.
 
     A group's score is the difference of its two shares, standardised by what the permutations give for this group. The
@@ -37,7 +34,6 @@ def compare_shares(
         count: How many groups there are.
         times: Number of permutations.
         seed: Of the permutations.
-        notify: Receives progress.
     """
     parts = np.array([_shares(each, labels, count) for each in batch.exchanged(times, seed)])
     apart = parts[:, 0] - parts[:, 1]

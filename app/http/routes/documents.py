@@ -12,16 +12,13 @@ from ....indexer.store.view import StoredDocument
 from ...api.functions import json_value
 from ...api.opening import UNREADABLE
 from ..answers import answering, json_answer, json_bytes
-from ..context import CONTENT_TYPE, PROBLEMS, Context, Reader, Writer
+from ..context import CONTENT_TYPE, PROBLEMS, Context, Named, Reader, Writer
 from ..hosted import Hosted
 from ..problems import IN_THE_QUERY, RETRY, ProblemError, busy, problem
 from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
 router = APIRouter(tags=["documents"], responses=PROBLEMS, route_class=CheckedRoute)
-Named = Annotated[str | None, Query(description="Name of the collection; optional if there is only one.")]
-
-
 Id = Annotated[str, Query(description="The document's id.")]
 
 

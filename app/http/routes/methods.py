@@ -13,14 +13,14 @@ import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from ....indexer.errors import NothingToIndexError, SondeError, UsageError, WriterBusyError, as_text
+from ....indexer.errors import NOT_UNICODE, NothingToIndexError, SondeError, UsageError, WriterBusyError, as_text
 from ....indexer.ingest import BuildReport
 from ....indexer.upkeep.info import Info
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
 from ...api.arguments import settings_from
 from ..answers import json_answer, json_bytes
-from ..context import HALF_A_PAIR, PROBLEMS, Context, Reader, Writer
+from ..context import PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted, SearchJob
 from ..problems import FAILED, ProblemError
 from ..remote import NOTHING, OF_RUNS, READING, WRITING
@@ -142,7 +142,7 @@ def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
         json.dumps(body.options, ensure_ascii=False).encode()  # fails for half of a surrogate pair
         options = {name: decode(value) for name, value in body.options.items()}
     except UnicodeEncodeError:
-        raise ProblemError(422, HALF_A_PAIR, "options") from None
+        raise ProblemError(422, f"the text {NOT_UNICODE}", "options") from None
     except (ValueError, TypeError, KeyError, RecursionError, SondeError) as error:
         raise ProblemError(422, f"invalid options: {error}", "options") from None
     own = [name for name, value in options.items() if value is None or _own_reranker(name, value)]

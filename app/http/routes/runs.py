@@ -9,14 +9,12 @@ from ....indexer.errors import SondeError
 from ....indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC, RunKind
 from ....pipelines.analysis.runs import RunDetails
 from ..answers import answering
-from ..context import PROBLEMS, Context, Reader
+from ..context import PROBLEMS, Context, Named, Reader
 from ..hosted import Hosted
 from ..problems import ON_DISK, ProblemError
 from ..route import CheckedRoute
 
 router = APIRouter(tags=["runs"], responses=PROBLEMS, route_class=CheckedRoute)
-Named = Annotated[str | None, Query(description="Name of the collection; optional if there is only one.")]
-Items = list[dict[str, Any]]
 RunName = Annotated[str | None, Query(description="The run's name; the newest one if left out.")]
 
 

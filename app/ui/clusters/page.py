@@ -20,7 +20,7 @@ METHODS = {
 }
 
 
-def show_new(shelf: Workspace, collection: Collection, running: bool, *, first: bool = False) -> None:
+def show_new(shelf: Workspace, collection: Collection, running: bool) -> None:
     """Show the form of a new run."""
     if not may_write():
         st.text("Your key is read-only.")
@@ -79,7 +79,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             ":material/bubble_chart:",
         )
         with sentences():
-            show_new(shelf, collection, running, first=True)
+            show_new(shelf, collection, running)
         return
     run, part = _chosen(shelf, collection, runs, running)
     run = run if part == TREE else _at_level(collection, run)

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from ....indexer.store.kinds import MAP
+from ....indexer.wording import cut
 from ....pipelines.search.results import Results
 from ...api import Collection
 from ...api.functions import to_csv, to_jsonl
@@ -92,14 +93,11 @@ def _show_facets(collection: Collection, every: Results) -> None:
         with st.container(horizontal=True, gap="xsmall"):
             for value, count in counted.get(facet.name, [])[:SHOWN]:
                 st.button(
-                    f"{escape_markdown(_short(shown_value(value)))} · {count:,}", key=f"facet:{facet.name}:{value}",
+                    f"{escape_markdown(cut(shown_value(value), LONGEST))} · {count:,}",
+                    key=f"facet:{facet.name}:{value}",
                     on_click=choose_values, args=(collection, facet, value),
                     type="primary" if value in held else "secondary",
                 )  # fmt: skip
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def _show_export(collection: Collection, asked: SearchForm) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
-from ....indexer.lexical.analysis import NO_STOP_WORDS, STEMMERS, normalised
+from ....indexer.lexical.analysis import STEMMERS, normalised, with_stop_words
 from ..stop_words import ENGLISH_STOP_WORDS
 
 LONGEST = 30
@@ -229,11 +229,8 @@ def _stemmer(language: str | None) -> Callable[[str], str]:
 @lru_cache(maxsize=16)
 def _stop_word(languages: tuple[str, ...]) -> Callable[[str], bool]:
     """Return whether a lower-case word is on the list of one of the languages; most have one."""
-    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+    from tantivy import TextAnalyzerBuilder, Tokenizer
 
-    builder = TextAnalyzerBuilder(Tokenizer.raw())
-    for language in languages:
-        if language in STEMMERS and language not in NO_STOP_WORDS:
-            builder = builder.filter(Filter.stopword(STEMMERS[language]))
-    analyzer, english = builder.build(), ENGLISH_STOP_WORDS | CONVERSATION if "en" in languages else frozenset()
+    analyzer = with_stop_words(TextAnalyzerBuilder(Tokenizer.raw()), languages).build()
+    english = ENGLISH_STOP_WORDS | CONVERSATION if "en" in languages else frozenset()
     return lambda word: word in english or not analyzer.analyze(word)

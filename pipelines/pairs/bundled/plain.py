@@ -9,6 +9,7 @@ import numpy as np
 from ....indexer.encoder.assembly import MOST_WORKERS, ONNX_BATCH_TOKENS
 from ....indexer.encoder.bert import BertShape, BertWeights
 from ....indexer.encoder.onnx_replica import BertSession
+from ....indexer.encoder.plain import OnCpu
 from ....indexer.encoder.settings import cores
 from ....indexer.small_files import read_json
 from ..model import PairScorer
@@ -20,7 +21,7 @@ POOLED = "PooledPairClassifier"
 """The class of bundled models whose head this module does not compute."""
 
 
-class PlainPairReplica:
+class PlainPairReplica(OnCpu):
     """Runs batches of pairs: the first token of each pair, a layer with tanh, and the classes (Devlin et al., 2019)."""
 
     def __init__(self, session: BertSession, head: Mapping[str, np.ndarray], tokenizer: PairTokenizer) -> None:
@@ -44,11 +45,6 @@ class PlainPairReplica:
 
     def _layer(self, vectors: np.ndarray, name: str) -> np.ndarray:
         return vectors @ self._head[f"{name}.weight"].T + self._head[f"{name}.bias"]
-
-    def fetch(self, results: list[tuple[np.ndarray, np.ndarray]], into: np.ndarray) -> None:
-        """Copy the logits of batches, with the places of their pairs, to these places."""
-        for places, logits in results:
-            into[places] = logits
 
 
 def load_plain_bundled(name: str, label: str, notify: Callable[[str], object] = lambda _: None) -> PairScorer | None:

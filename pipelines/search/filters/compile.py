@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from ....indexer.document import Value
-from ....indexer.errors import UsageError
+from ....indexer.errors import NOT_UNICODE, UsageError, is_unicode
 from ....indexer.store.catalog import ID_COLUMN, Catalog
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS
@@ -19,9 +19,7 @@ from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGG
 from ....indexer.store.runs import list_runs, run_columns
 from .conditions import Operands, Texts
 from .expression import Expressions
-from .sql import BUILT_IN, LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
-
-ESCAPE = "\\"
+from .sql import BUILT_IN, ESCAPE, LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
 
 
 def among(name: str, type: str, values: Sequence[Value]) -> str:
@@ -85,8 +83,8 @@ def parse(where: str) -> exp.Expr:
     """
     if len(where) > LONGEST:
         raise UsageError(f"the filter has {len(where):,} characters, and at most {LONGEST:,} are read: shorten it")
-    if not where.isascii() and any("\ud800" <= character <= "\udfff" for character in where):
-        raise UsageError(f"the filter {shown(where)} is not valid Unicode: write it in UTF-8")
+    if not is_unicode(where):
+        raise UsageError(f"the filter {shown(where)} {NOT_UNICODE}")
     if not where.isascii() and (curly := _CURLY.search(_QUOTED.sub("", where))):
         raise UsageError(
             f"the filter {shown(where)} has the quotation mark {curly[0]}: put text in straight single quotes ('…'), "

@@ -20,8 +20,8 @@ from .sql import (
     FieldNames,
     Fragment,
     Operand,
-    Period,
-    either,
+    Span,
+    any_of,
     glob,
     like_condition,
     period,
@@ -303,7 +303,7 @@ def _date(operand: Operand, test: Test) -> Fragment:
     periods = [_period(operand, value) for value in test.values]
     first, last = periods[0], periods[-1]
     if test.operator in ("=", "IN"):
-        return either([_between(operand, one.start, one.end) for one in periods])
+        return any_of([_between(operand, one.start, one.end) for one in periods])
     if test.operator == "BETWEEN":
         return _between(operand, first.start, last.end)
     # At or after a period starts with it; later starts behind it, and likewise for earlier.
@@ -317,7 +317,7 @@ def _between(operand: Operand, start: str, end: str) -> Fragment:
     return Fragment(f"({operand.sql} >= ? AND {operand.sql} < ?)", (start, end))
 
 
-def _period(operand: Operand, value: Value) -> Period:
+def _period(operand: Operand, value: Value) -> Span:
     found = None if isinstance(value, (bool, float)) else period(str(value))
     if found is None:
         days = {day for form in _OTHER_FORMS if (day := _day(str(value), form))}
@@ -336,7 +336,7 @@ def _day(text: str, form: str) -> date | None:
 def _any_item(operand: Operand, test: Test) -> Fragment:
     """Compile "some item of the list passes the test"; numbers, texts and booleans never equal one another."""
     if test.operator == "IN":
-        return either([_any_item(operand, Test("=", [value])) for value in test.values])
+        return any_of([_any_item(operand, Test("=", [value])) for value in test.values])
     kinds = {_kind(value) for value in test.values}
     if len(kinds) > 1:
         raise UsageError(f"BETWEEN needs two values of one kind, not {' and '.join(map(_written, test.values))}")

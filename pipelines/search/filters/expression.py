@@ -1,13 +1,13 @@
 """The walk over a parsed filter: a few kinds of nodes are compiled, everything else is refused."""
 
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import cast
 
 from sqlglot import exp
 
 from ....indexer.errors import UsageError, give_type
 from .conditions import SUPPORTED, Operands, Operator, Test, compare_fields, condition, only, unsupported
-from .sql import ARTICLES, Fragment, Operand, either, join_fragments, shown
+from .sql import ARTICLES, Fragment, Operand, any_of, join_fragments, shown
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -60,7 +60,7 @@ class Expressions:
                 pending += [only(part, "this", "expression").args["expression"], part.this]
             else:
                 parts.append(self.condition(part))
-        return join_fragments(parts, "AND") if kind is exp.And else either(parts)
+        return join_fragments(parts, "AND") if kind is exp.And else any_of(parts)
 
     def boolean(self, node: exp.Expr) -> Fragment:
         """TRUE and FALSE."""
@@ -143,8 +143,7 @@ class Expressions:
     def _test(self, operand: Operand, operator: str, values: Sequence[exp.Expr], escape: str | None = None) -> Fragment:
         if operator == "!=":
             return self._test(operand, "=", values).negated()
-        known = next(one for one in get_args(Operator) if one == operator)
-        test = Test(known, [self._operands.value(value) for value in values], escape)
+        test = Test(cast("Operator", operator), [self._operands.value(value) for value in values], escape)
         self._operands.check_order(operand, test)
         return condition(operand, test)
 

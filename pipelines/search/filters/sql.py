@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from enum import Enum
 
 from sqlglot.dialects.sqlite import SQLite
 
-from ....indexer.errors import UsageError
+from ....indexer.errors import UsageError, nearest
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS, TAG
 
@@ -39,7 +38,7 @@ pattern on texts of 160 characters took 36 ms, on texts of 3,300 characters 760.
 _EQUAL = re.compile(r"(?<![<>!])= \?")
 
 
-def either(parts: Sequence[Fragment]) -> Fragment:
+def any_of(parts: Sequence[Fragment]) -> Fragment:
     """Join conditions by OR; those that compare the same field with one value each become one look-up in a set."""
     by_sql: dict[str, list[Fragment]] = {}
     for part in parts:
@@ -84,10 +83,10 @@ def shown(text: str) -> str:
 
 
 NAMES_SHOWN = 30
-ARTICLES = {"integer": "an integer", "real": "a number", "boolean": "a boolean", "date": "a date", "list": "a list"}
-
-
-ARTICLES |= {"text": "text"}
+ARTICLES = {
+    "integer": "an integer", "real": "a number", "boolean": "a boolean", "date": "a date", "list": "a list",
+    "text": "text",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +177,21 @@ class FieldNames:
         kind, colon, rest = name.partition(":")
         if colon and kind in KINDS and rest:
             return self._no_run(kind, rest)
-        by_lower = {known.lower(): known for known in self._operands}
-        close = get_close_matches(name.lower(), by_lower, n=1)
-        hint = "; put text in single quotes" if quoted else ""
-        hint = f" (did you mean {by_lower[close[0]]!r}?)" if close else hint
+        near = nearest(name, self._operands)
+        hint = f" (did you mean {near!r}?)" if near else "; put text in single quotes" if quoted else ""
         said = f"there is no field {shown(name)} to filter by{hint}; the fields are: {_listed(self._operands)}"
-        return UsageError(said, code="not-found", alternatives=[by_lower[each] for each in close] or self._operands)
+        return UsageError(said, code="not-found", alternatives=[near] if near else self._operands)
 
     def _no_run(self, kind: str, rest: str) -> UsageError:
         """Return the error for the column of a tag, or of another run, that does not exist."""
         what = str(TAG) if kind == TAG else f"{kind} run"
         known = [name for name in self._operands if name.startswith(f"{kind}:")]
-        close = get_close_matches(f"{kind}:{rest}", known, n=1)
+        near = nearest(f"{kind}:{rest}", known)
         said = f"there is no {what} {shown(rest)}"
-        if close:
-            said += f" (did you mean {quoted(close[0])}?)"
+        if near:
+            said += f" (did you mean {quoted(near)}?)"
         said += f"; the columns of {what}s are: {_listed(map(quoted, known))}" if known else f": there are no {what}s"
-        return UsageError(said, code="not-found", alternatives=close or known)
+        return UsageError(said, code="not-found", alternatives=[near] if near else known)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -255,29 +252,29 @@ AFTER_INSTANT = "!"
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class Span:
     """The stored texts from `start` up to, but without, `end`."""
 
     start: str
     end: str
 
 
-def period(literal: str) -> Period | None:
+def period(literal: str) -> Span | None:
     """Return what a date literal stands for: a year, a month, a day, or an instant; None if it is not a date.
 
     A stored day counts as its midnight, so "2024-03-01T00:00" is equal to it.
     """
     text = literal.strip()
     if _YEAR_OR_MONTH.fullmatch(text):
-        return Period(text, text + AFTER_PERIOD)
+        return Span(text, text + AFTER_PERIOD)
     try:
         day = date.fromisoformat(text)
     except ValueError:
         return _instant(text)
-    return Period(day.isoformat(), day.isoformat() + AFTER_PERIOD)
+    return Span(day.isoformat(), day.isoformat() + AFTER_PERIOD)
 
 
-def _instant(text: str) -> Period | None:
+def _instant(text: str) -> Span | None:
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
@@ -285,4 +282,4 @@ def _instant(text: str) -> Period | None:
         return None
     stored = moment.isoformat()
     start = moment.date().isoformat() if moment.time() == time() else stored
-    return Period(start, stored + AFTER_INSTANT)
+    return Span(start, stored + AFTER_INSTANT)

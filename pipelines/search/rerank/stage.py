@@ -1,6 +1,5 @@
 """The second stage: rerank the best documents within a time budget, and fuse the scores of both stages."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -9,7 +8,8 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ....indexer.errors import UsageError
-from ....indexer.store.view import View
+from ....indexer.store.view import View, normalized
+from ....indexer.wording import seconds_of
 from ..fusion import Ranked
 from ..results import Reranking
 from .stored import StoredPassages
@@ -59,21 +59,18 @@ FIRST = 4
 """Documents of the first portion, which always runs: it measures how long one takes."""
 
 MOST = 64
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
-_BUDGET = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m)\s*")
 
 Clock = Callable[[], float]
 
 
 def parse_budget(text: str) -> float:
-    """Return the seconds that "300ms", "1.5s" or "2min" stands for.
+    """Return the seconds that "300ms", "1.5s", "2min" or "1h" stands for.
 
     Raises:
         UsageError: It is no such time, or no time at all.
     """
-    found = _BUDGET.fullmatch(text)
-    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
-    if not seconds:
+    seconds = seconds_of(text)
+    if seconds is None:
         said = f"the budget {text!r} is not a valid duration: write it as 300ms, 1.5s or 2min"
         raise UsageError(said, code="wrong-type", field="rerank_budget", value=text)
     return seconds
@@ -129,8 +126,7 @@ def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float,
     """
     if not share or len(scores) < 2:
         return scores
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float64)
+    unit = normalized(vectors).astype(np.float64)
     # Rounded, so that equal passages stay equal neighbours whatever the order of the sums.
     near = np.clip(np.round(unit @ unit.T, 6), 0, None)
     np.fill_diagonal(near, 0)

@@ -10,6 +10,7 @@ import numpy as np
 from ....indexer.errors import SondeError, UsageError, arg, did_you_mean
 from ....indexer.readers.read import read_rows
 from ....indexer.wording import counted
+from ...label.examples import LABEL, TEXT
 
 Kind = Literal["pairs", "scores", "labels"]
 KINDS = ("pairs", "scores", "labels")
@@ -28,8 +29,6 @@ SECOND = (
 )
 WRONG = ("negative", "negatives", "hard_negative", "wrong")
 SCORE = ("score", "similarity", "similarity_score", "relatedness")
-LABEL = ("label", "category", "class", "intent", "topic", "target")
-TEXT = ("text", "sentence", "question", "query", "content")
 FEWEST = 8
 """Examples below which nothing can be learned and measured."""
 

@@ -126,7 +126,7 @@ REFUSED: dict[str, tuple[str, int]] = {
     ),
     "search tickets.sonde card --where 'categry = 1'": (
         "there is no field 'categry' to filter by (did you mean 'category'?); "
-        "the fields are: id, title, text, length, language, category, stars", 2,
+        "the fields are: id, title, text, length, language, Ticket, category, stars", 2,
     ),
     "cluster tickets.sonde --where \"category = 'card'\"": (
         "no document passes the filter \"category = 'card'\": category is never 'card': did you mean 'Card'? "

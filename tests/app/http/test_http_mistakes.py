@@ -27,7 +27,7 @@ MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
     ),
     "half a surrogate pair in a call": (
         *("/read/search", '{"options": {"query": "a\\ud800"}}', 422, "options"),
-        ("the text holds half a surrogate pair",),
+        ("the text is not valid Unicode: write it in UTF-8",),
     ),
     "a call without a query": ("/read/search", {}, 422, "query", ("missing a required argument: 'query'",)),
     "a deep offset": ("/read/search", {"options": {"query": "a", "offset": 999}}, 422, "k", ("1,009", "1,000")),

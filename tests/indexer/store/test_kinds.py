@@ -37,7 +37,6 @@ from sonde.indexer.store.kinds import (
     RunKind,
     followers,
     group_kinds,
-    kind_names,
     kind_of,
 )
 from sonde.indexer.store.run_writing import NewRun, Snapshot, rename_item, write_run
@@ -120,10 +119,6 @@ def test_the_kinds_are_in_order_and_each_is_its_name() -> None:
     assert CLUSTER != "topic" and CLUSTER != TOPIC
     assert json.dumps({"kind": TAG}) == '{"kind": "tag"}'
     assert f"{MAP!r} {MAP} {MAP:<5}|" == "'map' map map  |"
-    assert (
-        kind_names()
-        == "cluster, topic, coarse, middle, fine, map, label, tag, correction, check, watch, taxonomy or edit"
-    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,9 +12,9 @@ from kill_corpus import documents
 
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
+from sonde.indexer.late.writer import FAN, SMALLEST, due, tier
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.integrity import FAN, SMALLEST, mergeable, tier
 from sonde.indexer.store.segments import SCATTERED, Segment, Segments, write_segment
 from sonde.indexer.upkeep.verify import verify
 
@@ -50,17 +50,16 @@ def test_runs_of_growing_commits_leave_few_segments() -> None:
     for number, count in enumerate([256, 512, 512, 512, 1024, 672, 1, 1, 1] * 500):
         start = segments[-1].start + segments[-1].count if segments else 0
         segments.append(Segment(number, start, count, ""))
-        while tail := mergeable(segments):
-            merged = Segment(number, tail[0].start, sum(segment.count for segment in tail), "")
-            segments[-len(tail) :] = [merged]
+        while tail := due([segment.count for segment in segments]):
+            merged = segments[-tail:]
+            segments[-tail:] = [Segment(number, merged[0].start, sum(segment.count for segment in merged), "")]
         most = max(most, len(segments))
     assert most == 49  # 4,500 commits
 
 
 def test_a_large_segment_is_not_written_again_for_a_few_rows() -> None:
-    large, small = Segment(1, 0, 100_000, ""), [Segment(2 + n, 100_000 + n, 1, "") for n in range(FAN)]
-    assert mergeable([large, *small[:-1]]) == ()
-    assert mergeable([large, *small]) == small
+    assert due([100_000, *[1] * (FAN - 1)]) == 0
+    assert due([100_000, *[1] * FAN]) == FAN
 
 
 def test_a_few_rows_and_many_read_the_same(tmp_path: Path) -> None:

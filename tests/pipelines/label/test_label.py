@@ -223,7 +223,7 @@ def test_texts_that_cannot_be() -> None:
 
 def test_budgets() -> None:
     assert Budget.parse("5,000").calls == 5_000 and Budget.parse(7).calls == 7 and Budget.parse(None) == Budget()
-    assert [Budget.parse(text).seconds for text in ("90s", "5m", "1.5h")] == [90, 300, 5_400]
+    assert [Budget.parse(text).seconds for text in ("300ms", "90s", "5m", "2min", "1.5h")] == [0.3, 90, 300, 120, 5_400]
     assert not Budget.parse("1h").over()
 
 

@@ -211,7 +211,9 @@ def test_portions_cover_everything_once_and_never_end_empty() -> None:
     ]
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("300ms", 0.3), ("1.5 s", 1.5), ("2min", 120.0), ("2m", 120.0)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("300ms", 0.3), ("1.5 s", 1.5), ("2min", 120.0), ("2m", 120.0), ("1h", 3_600.0)]
+)
 def test_budgets(text: str, seconds: float) -> None:
     assert parse_budget(text) == pytest.approx(seconds)
 
