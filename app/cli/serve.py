@@ -86,7 +86,7 @@ def serve(
         raise MissingExtraError(str(error.name), "all", "`sonde serve`") from None
     del fastapi, prometheus_client, uvicorn
     from ..http.hosted import Hosts
-    from ..http.server import Server
+    from ..http.server import Server, end_at_once
     from ..http.service import create_app
     from ..http.settings import ServeSettings, listening
 
@@ -104,6 +104,8 @@ def serve(
         with suppress(KeyboardInterrupt):
             server.run([bound])
     say(f"sonde: {server.ending}")
+    if not hosts.ended:
+        end_at_once()
 
 
 def key(

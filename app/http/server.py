@@ -2,8 +2,13 @@
 
 import asyncio
 import gc
+import os
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -71,12 +76,34 @@ class Server(uvicorn.Server):
             self.unfinished = len(self.server_state.tasks)
             raise
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on uvicorn's signals, and on the one that a closed terminal sends, unless `nohup` has it ignored."""
+        with super().capture_signals():
+            hangup = getattr(signal, "SIGHUP", None)
+            main = threading.current_thread() is threading.main_thread()
+            if hangup is None or not main or signal.getsignal(hangup) is signal.SIG_IGN:
+                yield
+                return
+            before = signal.signal(hangup, lambda _, frame: self.handle_exit(signal.SIGTERM, frame))
+            try:
+                yield
+            finally:
+                signal.signal(hangup, before)
+
     @property
     def ending(self) -> str:
         """What became of the requests that had begun when the service was stopped."""
         if self.unfinished:
             return f"stopped; {counted(self.unfinished, 'request')} took longer than {SHUTDOWN} s and got no answer"
         return "stopped; every request that had begun was answered"
+
+
+def end_at_once() -> None:
+    """End the process with exit code 0, although threads still work that only read; Python would wait for them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _is_stuck(connection: Any) -> bool:

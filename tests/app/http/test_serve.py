@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from command_line import Command
@@ -113,6 +114,30 @@ def test_asked_to_stop_it_answers_what_it_has_begun(folder: Path) -> None:
         error = process.stderr.read().decode() if process.stderr else ""
     assert found == [7, 7, 7]
     assert "Traceback" not in error
+
+
+LOADS_FOR_EVER = """
+import threading
+from sonde.app.cli.main import main
+from sonde.app.http.hosted import Hosted
+Hosted.load = lambda _: threading.Event().wait()
+main()
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_it_stops_on_a_signal_although_models_are_still_loading(folder: Path, sent: signal.Signals) -> None:
+    port = free_port()
+    command = [sys.executable, "-c", LOADS_FOR_EVER, "serve", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr and process.stderr.readline().startswith("serving letters at")
+            with urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+                assert answer.status == 200
+            process.send_signal(sent)
+            assert (process.communicate(timeout=25)[1], process.returncode) == (ENDING, 0)
+        finally:
+            process.kill()
 
 
 def test_the_command_line_refuses_to_listen_beyond_this_machine_without_keys(sonde: Command, folder: Path) -> None:
