@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("collections", short_help="Serve collections; `collections` may be left out.")(serve)
-    group.command("key", short_help="Add an API key to a file and print it.")(key)
+    group.command("key", short_help="Add, list or remove API keys of a file.")(key)
     app.add_typer(group, name="serve")
     app.command("key", hidden=True)(key)
     app.command("mcp")(mcp)
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Serve collections over HTTP, or add an API key."""
+    """Serve collections over HTTP, or manage API keys."""
 
 
 def serve(
@@ -110,20 +110,40 @@ def serve(
 
 def key(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File of API keys; created if it does not exist.")],
-    name: Annotated[str, typer.Option("--name", help="Name of the key.")],
-    rights: Annotated[str, typer.Option("--rights", help="read, or write, which includes reading.")] = "read",
+    name: Annotated[str | None, typer.Option("--name", help="Add a key with this name.")] = None,
+    rights: Annotated[
+        str | None, typer.Option("--rights", help="read, or write, which includes reading.", show_default="read")
+    ] = None,
+    remove: Annotated[str | None, typer.Option("--remove", metavar="NAME", help="Remove the key of this name.")] = None,
 ) -> None:
     """Add an API key for `sonde serve` and print it: only its digest is kept, so it cannot be shown again.
+
+    Without --name and --remove, lists the names and rights of the keys. A running service uses the changed file from
+    the next request on.
 
     \b
     Examples:
       sonde serve key keys.json --name reader
       sonde serve key keys.json --name importer --rights write
+      sonde serve key keys.json
+      sonde serve key keys.json --remove reader
     """
-    from ..http.guard import add_key
+    from ...indexer.errors import UsageError
+    from ..http.guard import Keys, add_key, remove_key
 
-    print(add_key(file, name, cast("Rights", rights)))
-    say(f"{file} now contains the key {name!r}; store the line above safely, because it is not shown again")
+    if remove is not None and name is not None:
+        raise UsageError("give --name to add a key, or --remove to remove one")
+    if rights is not None and name is None:
+        raise UsageError("--rights needs --name: a key's rights are given when it is added")
+    if remove is not None:
+        remove_key(file, remove)
+        say(f"{file} no longer contains the key {remove!r}")
+    elif name is not None:
+        print(add_key(file, name, cast("Rights", rights or "read")))
+        say(f"{file} now contains the key {name!r}; store the line above safely, because it is not shown again")
+    else:
+        for each in Keys.load(file).keys:
+            print(f"{each.rights:<6} {each.name}")
 
 
 def mcp(

@@ -18,6 +18,7 @@ from fake_encoder import FakeEncoder
 import sonde as sonde_package
 from sonde.app.api import index
 from sonde.app.http.client import RemoteCollection
+from sonde.app.http.guard import KeyFile
 from sonde.indexer.errors import SondeError
 
 ENDING = "sonde: stopped; every request that had begun was answered\n"
@@ -200,3 +201,21 @@ def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:
     assert (ran.code, ran.out.startswith("sonde_"), len(ran.out.strip())) == (0, True, 49)
     assert ran.out.strip() not in (tmp_path / "keys.json").read_text()
     sonde("key", tmp_path / "keys.json", "--name", "reader").refused("taken", code=2)
+
+
+def test_keys_are_listed_and_removed(sonde: Command, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    keys = [sonde("serve", "key", path, "--name", name, "--rights", "write").out.strip() for name in ("anna", "bob")]
+    assert sonde("serve", "key", path).out == "write  anna\nwrite  bob\n"
+    opened = KeyFile(path)
+    sonde("serve", "key", path, "--remove", "ana").refused("there is no key 'ana': did you mean 'anna'?", code=2)
+    for name, key in zip(("anna", "bob"), keys, strict=True):
+        ran = sonde("serve", "key", path, "--remove", name)
+        assert (ran.code, ran.out, ran.err) == (0, "", f"{path} no longer contains the key {name!r}\n")
+        assert opened.find(key) is None
+    sonde("serve", "key", path).refused(f"{path} has no keys")
+    assert sonde("serve", "key", path, "--name", "carl").code == 0
+    assert sonde("serve", "key", path).out == "read   carl\n"
+    sonde("serve", "key", path, "--remove", "carl", "--name", "dora").refused("--name", "--remove", code=2)
+    sonde("serve", "key", path, "--rights", "write").refused("--rights needs --name", code=2)
+    sonde("serve", "key", tmp_path / "none.json").refused("cannot read the keys in")
