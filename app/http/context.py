@@ -128,7 +128,7 @@ T = TypeVar("T")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
-        400: "The body is not valid JSON.",
+        400: "The body is not valid JSON, or the address is not UTF-8.",
         401: "No valid key.",
         403: "The key may only read, or the request comes from a web page of another site.",
         404: "Not found.",
