@@ -12,7 +12,7 @@ from .output import Device, collections_in, say
 if TYPE_CHECKING:
     from ..http.guard import Rights
 
-
+HOST, MCP_PORT = "127.0.0.1", 8081
 AllowHost = Annotated[
     list[str] | None,
     typer.Option("--allow-host", metavar="NAME", help="Another host name of the server, e.g. a proxy's."),
@@ -151,8 +151,8 @@ def mcp(
         list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.", autocompletion=collections_in)
     ],
     http: Annotated[bool, typer.Option("--http", help="Listen over streamable HTTP instead of stdin.")] = False,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = HOST,
+    port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = MCP_PORT,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys, with --http.")] = None,
     allow_host: AllowHost = None,
     edit: Annotated[
@@ -177,6 +177,8 @@ def mcp(
     from ..mcp import server_of
 
     check_device(device)
+    if not http:
+        _check_stdin_only(host=host != HOST, port=port != MCP_PORT, keys=bool(keys), allow_host=bool(allow_host))
     server = server_of(*(Opening.at(each, device) for each in collections), edit=edit)
     if not http:
         server.run("stdio")
@@ -193,6 +195,14 @@ def mcp(
     with bound, suppress(KeyboardInterrupt):
         runner.run([bound])
     say(f"sonde: {runner.ending}")
+
+
+def _check_stdin_only(**given: bool) -> None:
+    """Refuse options that would be ignored without --http: someone who gives keys expects them to be asked for."""
+    from ...indexer.errors import UsageError, arg
+
+    if ignored := [arg(name) for name, is_given in given.items() if is_given]:
+        raise UsageError(f"{' and '.join(ignored)} {'needs' if len(ignored) == 1 else 'need'} --http")
 
 
 def ui(
