@@ -86,7 +86,7 @@ def serve(
         raise MissingExtraError(str(error.name), "all", "`sonde serve`") from None
     del fastapi, prometheus_client, uvicorn
     from ..http.hosted import Hosts
-    from ..http.server import Server, end_at_once
+    from ..http.server import Server, end_at_once, timed_log
     from ..http.service import create_app
     from ..http.settings import ServeSettings, listening
 
@@ -95,14 +95,14 @@ def serve(
     check_elsewhere(on, replicas)
     settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=names)
     settings.check_exposure()
-    hosts = Hosts.open(collections, settings)
-    service = create_app(hosts, settings)
-    server, bound = Server(service, settings), listening(host, port)
     shown = f"[{host}]" if ":" in host else host
-    with bound, hosts.searched(on, replicas, settings):
-        say(f"serving {', '.join(hosts.hosted)} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
-        with suppress(KeyboardInterrupt):
-            server.run([bound])
+    with timed_log():
+        hosts = Hosts.open(collections, settings)
+        server, bound = Server(create_app(hosts, settings), settings), listening(host, port)
+        with bound, hosts.searched(on, replicas, settings):
+            say(f"serving {', '.join(hosts.hosted)} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
+            with suppress(KeyboardInterrupt):
+                server.run([bound])
     say(f"sonde: {server.ending}")
     if not hosts.ended:
         end_at_once()
@@ -183,7 +183,7 @@ def mcp(
     if not http:
         server.run("stdio")
         return
-    from ..http.server import Server
+    from ..http.server import Server, timed_log
     from ..http.settings import ServeSettings, listening
     from ..mcp.http import PATH, http_app
 
@@ -192,7 +192,7 @@ def mcp(
     runner, bound = Server(http_app(server, settings, "write" if edit else "read"), settings), listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     say(f"MCP at http://{shown}:{bound.getsockname()[1]}{PATH}, stop with Ctrl-C")
-    with bound, suppress(KeyboardInterrupt):
+    with timed_log(), bound, suppress(KeyboardInterrupt):
         runner.run([bound])
     say(f"sonde: {runner.ending}")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,23 @@ TICKS = 5
 """uvicorn calls `on_tick` every 0.1 s; connections are looked at every 0.5 s."""
 
 
+@contextmanager
+def timed_log() -> Iterator[None]:
+    """Write the log of the service and of uvicorn to stderr, each line with its time."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    loggers = [logging.getLogger(name) for name in ("sonde", "uvicorn")]
+    for each in loggers:
+        each.addHandler(handler)
+        each.propagate = False  # the MCP SDK has a handler of its own for all loggers
+    try:
+        yield
+    finally:
+        for each in loggers:
+            each.removeHandler(handler)
+            each.propagate = True
+
+
 class Server(uvicorn.Server):
     """uvicorn's server, which closes connections that send or receive too slowly, and the oldest idle ones if needed.
 
@@ -34,7 +52,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: Starlette, settings: ServeSettings) -> None:
         """Take the application and its limits."""
-        super().__init__(uvicorn.Config(app, log_level="warning", use_colors=False, timeout_graceful_shutdown=SHUTDOWN))
+        super().__init__(uvicorn.Config(app, log_config=None, log_level="warning", timeout_graceful_shutdown=SHUTDOWN))
         self._settings = settings
         self._ready: asyncio.Event = app.state.ready
         self._settled = False

@@ -39,7 +39,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
         docs_url=None,  # its page would load scripts from another site
     )
     app.state.context = Context(hosts, settings, Guard(keys, settings.rate), Models(settings.device))
-    app.state.metrics = Metrics(hosts)
+    app.state.metrics = Metrics(hosts, keys)
     app.state.ready = asyncio.Event()
     app.state.routes = [*app.routes, *(route for router in ROUTERS for route in router.routes)]
     for router in ROUTERS:

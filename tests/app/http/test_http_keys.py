@@ -83,6 +83,17 @@ def test_a_file_that_becomes_unsafe_is_noticed(keys: tuple[Path, str, str], capl
     assert found.find(reading) and not found.stale
 
 
+def test_the_metrics_tell_that_the_keys_are_not_read(folder: Path, keys: tuple[Path, str, str]) -> None:
+    path, reading, _ = keys
+    with client_of(folder, keys=path) as client:
+        for stale, mode in ((0, 0o600), (1, 0o666), (0, 0o600)):
+            path.chmod(mode)
+            found = client.get("/metrics", headers={"Authorization": f"Bearer {reading}"})
+            assert f"sonde_keys_stale {stale}.0\n" in found.text
+    with client_of(folder) as client:
+        assert "sonde_keys_stale" not in client.get("/metrics").text
+
+
 GOOD = {"name": "a", "rights": "read", "digest": "0" * 64}
 NO_KEYS: dict[str, tuple[object, str]] = {
     "JSON": ('{"keys": [', "Expecting value in line 1"),

@@ -1,5 +1,7 @@
 """The service over real sockets, in a process of its own: beside a writer, stopped, and killed."""
 
+import logging
+import re
 import signal
 import socket
 import subprocess
@@ -188,12 +190,15 @@ def test_a_service_that_says_where_it_is_can_be_reached(
     reached: list[str] = []
 
     def run(_: object, sockets: list[socket.socket]) -> None:
+        logging.getLogger("sonde.http").error("it failed")
         with closing(socket.create_connection(sockets[0].getsockname(), 5)):
             reached.append(f"http://127.0.0.1:{sockets[0].getsockname()[1]}")
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
     ran = sonde("serve", folder, "--port", "0")
-    assert (ran.code, ran.err) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n{ENDING}")
+    said, logged, ended = ran.err.splitlines(keepends=True)
+    assert (ran.code, said, ended) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n", ENDING)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} ERROR it failed\n", logged)
 
 
 def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:
