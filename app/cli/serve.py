@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from .groups import DefaultGroup
-from .output import Device, collections_in, say
+from .output import Device, collections_in, option, say
 
 if TYPE_CHECKING:
     from ..http.guard import Rights
@@ -199,9 +199,9 @@ def mcp(
 
 def _check_stdin_only(**given: bool) -> None:
     """Refuse options that would be ignored without --http: someone who gives keys expects them to be asked for."""
-    from ...indexer.errors import UsageError, arg
+    from ...indexer.errors import UsageError
 
-    if ignored := [arg(name) for name, is_given in given.items() if is_given]:
+    if ignored := [option(name) for name, is_given in given.items() if is_given]:
         raise UsageError(f"{' and '.join(ignored)} {'needs' if len(ignored) == 1 else 'need'} --http")
 
 
