@@ -14,6 +14,8 @@ from .groups import DefaultGroup, no_command
 
 QUERIES = ("search", "ask")
 """Commands with a collection and a text."""
+SEVERAL = ("serve", "mcp")
+"""Commands with several collections, whose order does not matter."""
 FILTER = "--where"
 LONGEST_WORD = 500
 """Characters of an argument that a sentence shows, at most: long paths whole, but no text of a whole file."""
@@ -31,12 +33,14 @@ _OPERATOR = re.compile(r"[<>=!]+\S*|and|or|not|in|is|i?like|between", re.IGNOREC
 def swapped(words: Sequence[str], error: SondeError) -> str | None:
     """Return what to say if another argument is the collection that is missing; None if there is no such one.
 
+    A missing one that is called as collections are was meant as such.
+
     Args:
         words: What follows `sonde`.
         error: Why the command failed.
     """
     given = str(error.value)
-    if error.code != "no-collection" or given not in words:
+    if error.code != "no-collection" or given not in words or words[0] in SEVERAL or given.endswith(".sonde"):
         return None
     first = list(words).index(given)
     later = [

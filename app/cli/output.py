@@ -1,5 +1,6 @@
 """What the command line prints: results, names of options, progress; and options that commands share."""
 
+import errno
 import json
 import math
 import os
@@ -69,7 +70,9 @@ def say(message: str) -> None:
     """Print a sentence on stderr; work goes on if nobody reads it any more."""
     try:
         print(in_options(message), file=sys.stderr)
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):  # a pipe whose reader left, a terminal that was closed
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 

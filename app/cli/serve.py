@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from .groups import DefaultGroup
-from .output import Device, collections_in, say
+from .output import Device, collections_in, option, say
 
 if TYPE_CHECKING:
     from ..http.guard import Rights
 
-
+HOST, MCP_PORT = "127.0.0.1", 8081
 AllowHost = Annotated[
     list[str] | None,
     typer.Option("--allow-host", metavar="NAME", help="Another host name of the server, e.g. a proxy's."),
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_keep_group)
     group.command("collections", short_help="Serve collections; `collections` may be left out.")(serve)
-    group.command("key", short_help="Add an API key to a file and print it.")(key)
+    group.command("key", short_help="Add, list or remove API keys of a file.")(key)
     app.add_typer(group, name="serve")
     app.command("key", hidden=True)(key)
     app.command("mcp")(mcp)
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _keep_group() -> None:
-    """Serve collections over HTTP, or add an API key."""
+    """Serve collections over HTTP, or manage API keys."""
 
 
 def serve(
@@ -86,7 +86,7 @@ def serve(
         raise MissingExtraError(str(error.name), "all", "`sonde serve`") from None
     del fastapi, prometheus_client, uvicorn
     from ..http.hosted import Hosts
-    from ..http.server import Server
+    from ..http.server import Server, end_at_once, timed_log
     from ..http.service import create_app
     from ..http.settings import ServeSettings, listening
 
@@ -95,33 +95,55 @@ def serve(
     check_elsewhere(on, replicas)
     settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=names)
     settings.check_exposure()
-    hosts = Hosts.open(collections, settings)
-    service = create_app(hosts, settings)
-    server, bound = Server(service, settings), listening(host, port)
     shown = f"[{host}]" if ":" in host else host
-    with bound, hosts.searched(on, replicas, settings):
-        say(f"serving {', '.join(hosts.hosted)} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
-        with suppress(KeyboardInterrupt):
-            server.run([bound])
+    with timed_log():
+        hosts = Hosts.open(collections, settings)
+        server, bound = Server(create_app(hosts, settings), settings), listening(host, port)
+        with bound, hosts.searched(on, replicas, settings):
+            say(f"serving {', '.join(hosts.hosted)} at http://{shown}:{bound.getsockname()[1]}, stop with Ctrl-C")
+            with suppress(KeyboardInterrupt):
+                server.run([bound])
     say(f"sonde: {server.ending}")
+    if not hosts.ended:
+        end_at_once()
 
 
 def key(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File of API keys; created if it does not exist.")],
-    name: Annotated[str, typer.Option("--name", help="Name of the key.")],
-    rights: Annotated[str, typer.Option("--rights", help="read, or write, which includes reading.")] = "read",
+    name: Annotated[str | None, typer.Option("--name", help="Add a key with this name.")] = None,
+    rights: Annotated[
+        str | None, typer.Option("--rights", help="read, or write, which includes reading.", show_default="read")
+    ] = None,
+    remove: Annotated[str | None, typer.Option("--remove", metavar="NAME", help="Remove the key of this name.")] = None,
 ) -> None:
     """Add an API key for `sonde serve` and print it: only its digest is kept, so it cannot be shown again.
+
+    Without --name and --remove, lists the names and rights of the keys. A running service uses the changed file from
+    the next request on.
 
     \b
     Examples:
       sonde serve key keys.json --name reader
       sonde serve key keys.json --name importer --rights write
+      sonde serve key keys.json
+      sonde serve key keys.json --remove reader
     """
-    from ..http.guard import add_key
+    from ...indexer.errors import UsageError
+    from ..http.guard import Keys, add_key, remove_key
 
-    print(add_key(file, name, cast("Rights", rights)))
-    say(f"{file} now contains the key {name!r}; store the line above safely, because it is not shown again")
+    if remove is not None and name is not None:
+        raise UsageError("give --name to add a key, or --remove to remove one")
+    if rights is not None and name is None:
+        raise UsageError("--rights needs --name: a key's rights are given when it is added")
+    if remove is not None:
+        remove_key(file, remove)
+        say(f"{file} no longer contains the key {remove!r}")
+    elif name is not None:
+        print(add_key(file, name, cast("Rights", rights or "read")))
+        say(f"{file} now contains the key {name!r}; store the line above safely, because it is not shown again")
+    else:
+        for each in Keys.load(file).keys:
+            print(f"{each.rights:<6} {each.name}")
 
 
 def mcp(
@@ -129,8 +151,8 @@ def mcp(
         list[Path], typer.Argument(metavar="C.sonde...", help="Collections to offer.", autocompletion=collections_in)
     ],
     http: Annotated[bool, typer.Option("--http", help="Listen over streamable HTTP instead of stdin.")] = False,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = 8081,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on, with --http.")] = HOST,
+    port: Annotated[int, typer.Option("--port", help="Port to listen on, with --http.")] = MCP_PORT,
     keys: Annotated[Path | None, typer.Option("--keys", metavar="FILE", help="File of API keys, with --http.")] = None,
     allow_host: AllowHost = None,
     edit: Annotated[
@@ -155,11 +177,13 @@ def mcp(
     from ..mcp import server_of
 
     check_device(device)
+    if not http:
+        _check_stdin_only(host=host != HOST, port=port != MCP_PORT, keys=bool(keys), allow_host=bool(allow_host))
     server = server_of(*(Opening.at(each, device) for each in collections), edit=edit)
     if not http:
         server.run("stdio")
         return
-    from ..http.server import Server
+    from ..http.server import Server, timed_log
     from ..http.settings import ServeSettings, listening
     from ..mcp.http import PATH, http_app
 
@@ -168,9 +192,17 @@ def mcp(
     runner, bound = Server(http_app(server, settings, "write" if edit else "read"), settings), listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     say(f"MCP at http://{shown}:{bound.getsockname()[1]}{PATH}, stop with Ctrl-C")
-    with bound, suppress(KeyboardInterrupt):
+    with timed_log(), bound, suppress(KeyboardInterrupt):
         runner.run([bound])
     say(f"sonde: {runner.ending}")
+
+
+def _check_stdin_only(**given: bool) -> None:
+    """Refuse options that would be ignored without --http: someone who gives keys expects them to be asked for."""
+    from ...indexer.errors import UsageError
+
+    if ignored := [option(name) for name, is_given in given.items() if is_given]:
+        raise UsageError(f"{' and '.join(ignored)} {'needs' if len(ignored) == 1 else 'need'} --http")
 
 
 def ui(

@@ -17,7 +17,7 @@ from ...indexer.errors import NOT_UNICODE, is_unicode
 from ...pipelines.label import NliJudge, load_nli
 from ..api.elsewhere import alive
 from ..api.opening import UNREADABLE
-from .guard import Guard
+from .guard import Guard, KeyFile
 from .hosted import Hosted, Hosts
 from .lanes import Lanes
 from .problems import MEDIA_TYPE, ProblemError
@@ -31,8 +31,8 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 class Metrics:
     """Number of requests by route and status, their duration in seconds, and the queue length."""
 
-    def __init__(self, hosts: Hosts) -> None:
-        """Create a separate registry for these collections, because one process may run several services."""
+    def __init__(self, hosts: Hosts, keys: KeyFile | None = None) -> None:
+        """Create a separate registry for these collections and keys, because one process may run several services."""
         self._registry = CollectorRegistry()
         self._requests = Counter("sonde_requests", "Requests answered.", ["route", "status"], registry=self._registry)
         self._seconds = Histogram(
@@ -52,6 +52,9 @@ class Metrics:
         )  # fmt: skip
         for name, host in hosts.hosted.items():
             waiting.labels(name).set_function(lambda host=host: host.searches.waiting)
+        if keys is not None:
+            stale = Gauge("sonde_keys_stale", "1 while the key file cannot be used.", registry=self._registry)
+            stale.set_function(lambda: keys.stale)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Record an answered request."""
@@ -128,7 +131,7 @@ T = TypeVar("T")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": text, "content": {MEDIA_TYPE: {}}}
     for status, text in {
-        400: "The body is not valid JSON.",
+        400: "The body is not valid JSON, or the address is not UTF-8.",
         401: "No valid key.",
         403: "The key may only read, or the request comes from a web page of another site.",
         404: "Not found.",

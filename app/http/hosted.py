@@ -33,6 +33,8 @@ SHARD_SHARE = 1 / 3
 """Part of the time limit of a request after which a search goes on without a shard that does not answer."""
 SLOW_TOGETHER = 4
 """Slow searches that are answered together. A batch cannot be stopped when its clients leave, so it is short."""
+LEAVING = 2.0
+"""Seconds that a service which stops waits for work that only reads and has lost its client, such as loading models."""
 log = logging.getLogger("sonde.http")
 
 
@@ -143,12 +145,19 @@ class Hosted:
 
 
 class Hosts:
-    """All collections of a service by name. Requests can use only these names; they never become paths."""
+    """All collections of a service by name. Requests can use only these names; they never become paths.
+
+    Attributes:
+        hosted: The collections by name.
+        lanes: The lanes in which they work.
+        ended: Whether no thread still reads or loads after `close`; Python would wait for it before the process ends.
+    """
 
     def __init__(self, hosted: dict[str, Hosted], lanes: Lanes) -> None:
         """Take the open collections, and the lanes in which they work."""
         self.hosted = hosted
         self.lanes = lanes
+        self.ended = True
 
     @classmethod
     def open(cls, paths: Sequence[Path], settings: ServeSettings, encoder: Encoder | None = None) -> "Hosts":
@@ -214,11 +223,11 @@ class Hosts:
         return {name: host.problem for name, host in self.hosted.items() if host.problem}
 
     async def close(self) -> None:
-        """Answer the waiting searches and finish writes."""
+        """Answer the waiting searches and finish writes; drop the rest of the work."""
         for host in self.hosted.values():
             await host.searches.close()
-            host.writes.close()
-        self.lanes.close()
+            host.writes.finish()
+        self.ended = self.lanes.leave(LEAVING)
 
 
 def _settings_of(job: SearchJob) -> SearchSettings:

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 THREADS = 2
@@ -21,7 +21,7 @@ class Lane:
     def __init__(self, name: str, *, threads: int, waiting: int) -> None:
         """Allow at most `waiting` calls in the queue."""
         self._most = threads + waiting
-        self._begun = 0
+        self._begun: set[Future[Any]] = set()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"sonde-{name}")
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -33,24 +33,26 @@ class Lane:
         Raises:
             BusyError: Too many calls are waiting.
         """
-        if self._begun >= self._most:
+        if len(self._begun) >= self._most:
             raise BusyError
-        self._begun += 1
         loop = asyncio.get_running_loop()
         future = self._threads.submit(work)
+        self._begun.add(future)
         future.add_done_callback(lambda done: self._ended(loop, done))
         return await asyncio.wrap_future(future)
 
-    def _ended(self, loop: asyncio.AbstractEventLoop, _: "Future[T]") -> None:
+    def _ended(self, loop: asyncio.AbstractEventLoop, done: "Future[T]") -> None:
         if not loop.is_closed():
-            loop.call_soon_threadsafe(self._forget)
+            loop.call_soon_threadsafe(self._begun.discard, done)
 
-    def _forget(self) -> None:
-        self._begun -= 1
-
-    def close(self) -> None:
+    def finish(self) -> None:
         """Finish what waits, then stop the threads."""
         self._threads.shutdown(wait=True)
+
+    def leave(self, seconds: float) -> bool:
+        """Drop what waits, and wait at most `seconds` for what has begun; return whether it ended."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        return not wait([each for each in self._begun if not each.cancelled()], seconds).not_done
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Lanes:
         """Return two lanes in each of which `waiting` calls may wait."""
         return cls(*(Lane(name, threads=THREADS, waiting=waiting) for name in ("quick", "slow")))
 
-    def close(self) -> None:
-        """Finish what waits, then stop the threads."""
-        self.quick.close()
-        self.slow.close()
+    def leave(self, seconds: float) -> bool:
+        """Drop what waits, and wait at most `seconds` in each lane for what has begun; return whether all ended."""
+        quick, slow = self.quick.leave(seconds), self.slow.leave(seconds)
+        return quick and slow

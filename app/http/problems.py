@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...indexer.errors import SondeError, UsageError, WriterBusyError, nearest
@@ -129,12 +130,32 @@ def _field(place: tuple[Any, ...]) -> str:
 
 
 def _refused(request: Request, error: Any) -> JSONResponse:
-    said = str(error.detail)
+    said, headers = str(error.detail), dict(error.headers or {})
+    path = request.scope["path"]
     if error.status_code == HTTPStatus.NOT_FOUND:
-        path = request.scope["path"]
-        lost = IN_THE_QUERY if path.startswith("/documents/") else "/openapi.json lists all routes"
-        said = f"there is no route {reprlib.repr(path)}; {lost}"
-    return problem(error.status_code, said, headers=error.headers)
+        said = f"there is no route {reprlib.repr(path)}; {_instead(request, path)}"
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = ", ".join(_methods(request, path))
+        headers["Allow"] = allowed
+        said = f"{reprlib.repr(path)} does not support {request.method}: use {allowed}"
+    return problem(error.status_code, said, headers=headers)
+
+
+def _instead(request: Request, path: str) -> str:
+    """Return what to do about a path that has no route."""
+    if path.startswith("/documents/"):
+        return IN_THE_QUERY
+    bare = path.rstrip("/")
+    if bare != path and _methods(request, bare):
+        return f"did you mean {bare!r}?"
+    return "/openapi.json lists all routes"
+
+
+def _methods(request: Request, path: str) -> list[str]:
+    """Return the methods of all routes of a path; Starlette's error has those of the first one."""
+    scope = {**request.scope, "path": path}
+    routes = [route for route in request.app.state.routes if route.matches(scope)[0] != Match.NONE]
+    return sorted({method for route in routes for method in getattr(route, "methods", None) or ()})
 
 
 def _failed(_: Request, error: Any) -> JSONResponse:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -37,6 +38,7 @@ class CheckedRoute(APIRoute):
             context: Context = request.app.state.context
             if rights:
                 context.guard.admit(request, rights)
+                _check_address(request)
             if wants_body:
                 _check_kind(request)
             try:
@@ -55,6 +57,15 @@ def rights_of(dependant: Dependant) -> Rights | None:
     """Return the rights that a route needs, None if it needs no key."""
     calls = [each.call for each in dependant.dependencies]
     return "write" if writer in calls else "read" if reader in calls else None
+
+
+def _check_address(request: Request) -> None:
+    """Refuse an address whose bytes are not UTF-8: they would be replaced, and another document would be meant."""
+    given = request.scope.get("raw_path", b"") + b"?" + request.scope["query_string"]
+    try:
+        unquote_to_bytes(given).decode()
+    except UnicodeDecodeError:
+        raise ProblemError(400, "the address is not valid UTF-8: percent-encode its UTF-8 bytes") from None
 
 
 def _check_kind(request: Request) -> None:

@@ -1,5 +1,6 @@
 """Request and response bodies, as OpenAPI shows them. `context` checks the limits that a service can configure."""
 
+import math
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
@@ -24,7 +25,22 @@ FAIL_FAST = Field(fail_fast=True)
 Texts = Annotated[list[Text], FAIL_FAST]
 """A list that is rejected at its first mistake: a million mistakes take seconds to describe."""
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
-Value = Scalar | list[Scalar] | None
+
+
+def one_value(value: Any) -> Any:
+    """Reject what metadata cannot hold, in one sentence: pydantic has one for each type that it might be.
+
+    Raises:
+        PydanticCustomError: It is an object, a list of lists, or a number that JSON does not have.
+    """
+    for each in value if isinstance(value, list) else [] if value is None else [value]:
+        if not isinstance(each, str | int | float) or (isinstance(each, float) and not math.isfinite(each)):
+            raise PydanticCustomError("no_value", NO_VALUE)
+    return value
+
+
+NO_VALUE = "give text, a number, true, false, a list of these, or null; write dates as text, such as 2026-04-30"
+Value = Annotated[Scalar | list[Scalar] | None, BeforeValidator(one_value)]
 
 
 MOST_ENTRIES = 1_000

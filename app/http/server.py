@@ -2,8 +2,14 @@
 
 import asyncio
 import gc
+import logging
+import os
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -21,6 +27,23 @@ TICKS = 5
 """uvicorn calls `on_tick` every 0.1 s; connections are looked at every 0.5 s."""
 
 
+@contextmanager
+def timed_log() -> Iterator[None]:
+    """Write the log of the service and of uvicorn to stderr, each line with its time."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    loggers = [logging.getLogger(name) for name in ("sonde", "uvicorn")]
+    for each in loggers:
+        each.addHandler(handler)
+        each.propagate = False  # the MCP SDK has a handler of its own for all loggers
+    try:
+        yield
+    finally:
+        for each in loggers:
+            each.removeHandler(handler)
+            each.propagate = True
+
+
 class Server(uvicorn.Server):
     """uvicorn's server, which closes connections that send or receive too slowly, and the oldest idle ones if needed.
 
@@ -29,7 +52,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: Starlette, settings: ServeSettings) -> None:
         """Take the application and its limits."""
-        super().__init__(uvicorn.Config(app, log_level="warning", use_colors=False, timeout_graceful_shutdown=SHUTDOWN))
+        super().__init__(uvicorn.Config(app, log_config=None, log_level="warning", timeout_graceful_shutdown=SHUTDOWN))
         self._settings = settings
         self._ready: asyncio.Event = app.state.ready
         self._settled = False
@@ -71,12 +94,34 @@ class Server(uvicorn.Server):
             self.unfinished = len(self.server_state.tasks)
             raise
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on uvicorn's signals, and on the one that a closed terminal sends, unless `nohup` has it ignored."""
+        with super().capture_signals():
+            hangup = getattr(signal, "SIGHUP", None)
+            main = threading.current_thread() is threading.main_thread()
+            if hangup is None or not main or signal.getsignal(hangup) is signal.SIG_IGN:
+                yield
+                return
+            before = signal.signal(hangup, lambda _, frame: self.handle_exit(signal.SIGTERM, frame))
+            try:
+                yield
+            finally:
+                signal.signal(hangup, before)
+
     @property
     def ending(self) -> str:
         """What became of the requests that had begun when the service was stopped."""
         if self.unfinished:
             return f"stopped; {counted(self.unfinished, 'request')} took longer than {SHUTDOWN} s and got no answer"
         return "stopped; every request that had begun was answered"
+
+
+def end_at_once() -> None:
+    """End the process with exit code 0, although threads still work that only read; Python would wait for them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _is_stuck(connection: Any) -> bool:

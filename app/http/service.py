@@ -35,11 +35,13 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
         description="Semantic search over collections of text. Errors are problem details (RFC 9457).",
         lifespan=_lifespan,
         redoc_url=None,
+        redirect_slashes=False,  # it would redirect before the key is checked, and from https to http behind a proxy
         docs_url=None,  # its page would load scripts from another site
     )
     app.state.context = Context(hosts, settings, Guard(keys, settings.rate), Models(settings.device))
-    app.state.metrics = Metrics(hosts)
+    app.state.metrics = Metrics(hosts, keys)
     app.state.ready = asyncio.Event()
+    app.state.routes = [*app.routes, *(route for router in ROUTERS for route in router.routes)]
     for router in ROUTERS:
         app.include_router(router)
     describe(app, keys=keys is not None)

@@ -25,6 +25,8 @@ from pydantic import ValidationError
 from ...indexer.errors import nearest
 from ...indexer.wording import existing
 
+NO_REQUEST = "the message is not a valid JSON-RPC 2.0 request: it needs jsonrpc, id, method and, as an object, params"
+
 
 class CheckedServer(MCPServer[Any]):
     """The SDK's server; it ignores unknown arguments, shows pydantic's messages and leaves bad requests unanswered."""
@@ -149,5 +151,4 @@ def _refusal(error: Exception) -> JSONRPCError:
     given = next((each["input"] for each in details if isinstance(each["input"], dict) and "id" in each["input"]), {})
     key = given.get("id")
     sound = key if isinstance(key, (int, str)) and not isinstance(key, bool) else None
-    said = "the message is not a valid JSON-RPC 2.0 request: it needs jsonrpc, id, method and, as an object, params"
-    return JSONRPCError(jsonrpc="2.0", id=sound, error=ErrorData(code=INVALID_REQUEST, message=said))
+    return JSONRPCError(jsonrpc="2.0", id=sound, error=ErrorData(code=INVALID_REQUEST, message=NO_REQUEST))

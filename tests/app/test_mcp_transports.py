@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Command
 from fake_encoder import FakeEncoder
 from starlette.testclient import TestClient
 
@@ -105,6 +106,36 @@ def test_over_http_with_keys_and_several_collections(tmp_path: Path) -> None:
         assert call("count", collection="other") == {"documents": 1}
         assert call("get_document", id="notes-0", collection="notes.sonde")["text"] == "one"
         assert call("count") == "name the collection: there are notes, other"
+
+
+def test_a_probe_needs_no_key(tmp_path: Path) -> None:
+    add_key(tmp_path / "keys.json", "assistant", "read")
+    server = server_of(collection_of(tmp_path, "notes", "one"))
+    with TestClient(http_app(server, ServeSettings(keys=tmp_path / "keys.json")), "http://127.0.0.1:8081") as client:
+        assert (client.get("/health").status_code, client.get("/health").json()) == (200, {"status": "alive"})
+        assert (client.head("/health").status_code, client.head("/health").content) == (200, b"")
+        assert client.get("/health", headers={"host": "evil.example"}).status_code == 421
+        assert client.get("/other").status_code == client.post(PATH, json=HELLO).status_code == 401
+
+
+@pytest.mark.parametrize("message", ["[]", '{"id": 1}', '{"jsonrpc": "2.0", "id": 1, "method": 5}', "{"])
+def test_what_is_wrong_is_one_line(tmp_path: Path, message: str) -> None:
+    server = server_of(collection_of(tmp_path, "notes", "one"))
+    with TestClient(http_app(server, ServeSettings()), "http://127.0.0.1:8081") as client:
+        answer = client.post(PATH, content=message, headers=ACCEPT)
+    said = answer.json()["error"]["message"]
+    assert answer.status_code == 400 and "\n" not in said and "pydantic" not in said
+    assert ("JSON-RPC 2.0" in said) == (message != "{")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("--keys keys.json", "--keys needs --http"), ("--host 0.0.0.0 --port 1", "--host and --port need --http"),
+     ("--allow-host a.example", "--allow-host needs --http")],
+)  # fmt: skip
+def test_options_of_http_without_it(sonde: Command, tmp_path: Path, options: str, said: str) -> None:
+    ran = sonde("mcp", collection_of(tmp_path, "notes", "one").path, *options.split())
+    assert (ran.code, ran.out, ran.err) == (2, "", f"sonde: {said}\n")
 
 
 def test_two_collections_of_one_name(tmp_path: Path) -> None:

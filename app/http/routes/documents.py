@@ -127,12 +127,14 @@ OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in 
 state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
 
 
+@state_router.head("/health", include_in_schema=False)
 @state_router.get("/health", summary="Is the process alive?", responses=OPEN)
 async def health() -> dict[str, str]:
     """Answer while the event loop is running; no key is required."""
     return {"status": "alive"}
 
 
+@state_router.head("/ready", include_in_schema=False)
 @state_router.get("/ready", summary="Is the service ready to answer searches?", responses=OPEN | {503: PROBLEMS[503]})
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required.

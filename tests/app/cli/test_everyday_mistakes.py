@@ -70,6 +70,15 @@ REFUSED: dict[str, tuple[str, int]] = {
     "get TCK-3 tickets.sonde": (
         "'TCK-3' is not a collection; put the collection first: sonde get tickets.sonde TCK-3", 1,
     ),
+    "serve gone tickets.sonde": (
+        "there is no collection at gone; here are: notes.sonde, tickets.sonde", 1,
+    ),
+    "mcp gone.sonde tickets.sonde": (
+        "there is no collection at gone.sonde; here are: notes.sonde, tickets.sonde", 1,
+    ),
+    "search gone.sonde tickets.sonde": (
+        "there is no collection at gone.sonde; here are: notes.sonde, tickets.sonde", 1,
+    ),
     "serch tickets.sonde card": ("No such command 'serch'. Did you mean 'search', 'serve'?: see `sonde --help`", 2),
     "search tickets.sonde card --were 'stars > 2'": (
         "No such option: --were (Possible options: --queries, --where): see `sonde search --help`", 2,

@@ -2,6 +2,8 @@
 # ruff: noqa: F811  (fixtures that are imported)
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,60 @@ def test_a_key_file_that_others_can_change_is_refused(keys: tuple[Path, str, str
     path = keys[0]
     path.chmod(0o666)
     with pytest.raises(SondeError, match=rf"other users can add keys to {path}: run chmod 600 on it"):
+        Keys.load(path)
+
+
+def test_a_key_file_of_another_user_is_refused(keys: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = keys[0]
+    if os.geteuid() == 0:
+        os.chown(path, 4711, -1)
+    else:
+        monkeypatch.setattr("os.geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(SondeError, match=rf"^{path} belongs to another user: run chown on it, then check its keys$"):
+        Keys.load(path)
+
+
+def test_a_file_that_becomes_unsafe_is_noticed(keys: tuple[Path, str, str], caplog: pytest.LogCaptureFixture) -> None:
+    path, reading, _ = keys
+    found = KeyFile(path)
+    path.chmod(0o666)
+    assert found.find(reading) and found.find(reading) and found.stale
+    assert caplog.text.count("other users can add keys") == 1
+    path.chmod(0o600)
+    assert found.find(reading) and not found.stale
+
+
+def test_the_metrics_tell_that_the_keys_are_not_read(folder: Path, keys: tuple[Path, str, str]) -> None:
+    path, reading, _ = keys
+    with client_of(folder, keys=path) as client:
+        for stale, mode in ((0, 0o600), (1, 0o666), (0, 0o600)):
+            path.chmod(mode)
+            found = client.get("/metrics", headers={"Authorization": f"Bearer {reading}"})
+            assert f"sonde_keys_stale {stale}.0\n" in found.text
+    with client_of(folder) as client:
+        assert "sonde_keys_stale" not in client.get("/metrics").text
+
+
+GOOD = {"name": "a", "rights": "read", "digest": "0" * 64}
+NO_KEYS: dict[str, tuple[object, str]] = {
+    "JSON": ('{"keys": [', "Expecting value in line 1"),
+    "list": ("[]", "it has no list of keys"),
+    "entry": (
+        [GOOD, {"name": "b"}],
+        "entry 2 of its keys needs name, rights and digest, each a text",
+    ),
+    "rights": ([GOOD | {"rights": "rw"}], "entry 1 of its keys ('a') has the rights 'rw': use read or write"),
+    "digest": ([GOOD | {"digest": "ü"}], "entry 1 of its keys ('a') has a digest that is not 64 hexadecimal digits"),
+}
+
+
+@pytest.mark.parametrize("name", NO_KEYS)
+def test_what_is_wrong_in_a_key_file_is_named(tmp_path: Path, name: str) -> None:
+    held, why = NO_KEYS[name]
+    path = tmp_path / "keys.json"
+    path.write_text(held if isinstance(held, str) else json.dumps({"keys": held}))
+    path.chmod(0o600)
+    with pytest.raises(SondeError, match=re.escape(f"{path} is not a key file: {why}")):
         Keys.load(path)
 
 

@@ -62,6 +62,15 @@ def test_a_document_that_cannot_be(client: TestClient, local: Collection, docume
     assert len(local) == 3
 
 
+@pytest.mark.parametrize("value", ['{"deep": 1}', "[[1]]", "[null]", "NaN", "[1, 1e999]"])
+def test_a_value_that_metadata_cannot_hold_is_one_mistake(client: TestClient, value: str) -> None:
+    body = f'{{"documents": [{{"id": "8", "text": "a", "metadata": {{"x": {value}}}}}]}}'
+    answer = client.put("/documents", content=body, headers={"content-type": "application/json"})
+    said = "documents.0.metadata.x: give text, a number, true, false, a list of these, or null; write dates as text"
+    refused(answer, 422, said)
+    assert [each["field"] for each in answer.json()["errors"]] == ["documents.0.metadata.x"]
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b'{"query": "caf\xe9"}', b"[" * 40_000, b"null", b'"text"'])
 def test_a_body_that_is_no_json_object(client: TestClient, body: bytes) -> None:
     answer = client.post("/search", content=body, headers={"content-type": "application/json"})

@@ -94,6 +94,8 @@ def test_the_rights_are_checked_before_the_body_is_read(folder: Path, tmp_path: 
         ("/documents/", "the path has no id; put an id with a line break in the query: /documents?id=ID"),
         ("/documents/a%0ab", "there is no route '/documents/a\\nb'; put an id with a line break in the query:"),
         ("/nothing", "there is no route '/nothing'; /openapi.json lists all routes"),
+        ("/nothing/", "there is no route '/nothing/'; /openapi.json lists all routes"),
+        ("/search/", "there is no route '/search/'; did you mean '/search'?"),
     ],
 )
 def test_what_does_not_arrive_in_a_path(client: TestClient, path: str, said: str) -> None:
@@ -114,3 +116,37 @@ def test_an_id_of_any_characters(client: TestClient, id: str) -> None:
     refused(client.get("/documents", params={"id": id}), 404, "there is no document")
     with pytest.raises(SondeError, match="there is no document with the id"):
         remote.get(id)
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+def test_a_probe_without_a_body(folder: Path, tmp_path: Path, path: str) -> None:
+    add_key(tmp_path / "keys.json", "a", "read")
+    with client_of(folder, keys=tmp_path / "keys.json") as client:
+        client.portal.call(client.app.state.ready.wait)  # type: ignore[union-attr, attr-defined]
+        asked, probed = client.get(path), client.head(path)
+    assert (asked.status_code, probed.status_code, probed.content) == (200, 200, b"")
+    assert probed.headers["content-length"] == asked.headers["content-length"]
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_a_slash_behind_a_route_is_not_redirected(folder: Path, tmp_path: Path, method: str) -> None:
+    add_key(tmp_path / "keys.json", "a", "read")
+    with client_of(folder, keys=tmp_path / "keys.json") as client:
+        answer = client.request(method, "/search/", follow_redirects=False)
+        refused(answer, 404, "there is no route '/search/'; did you mean '/search'?")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("GET", "/search", "POST"), ("POST", "/documents", "DELETE, GET, PUT"), ("POST", "/health", "GET, HEAD"),
+     ("PUT", "/documents/1", "DELETE, GET")],
+)  # fmt: skip
+def test_the_methods_of_a_path_are_named(client: TestClient, method: str, path: str, allowed: str) -> None:
+    answer = client.request(method, path)
+    refused(answer, 405, f"{path!r} does not support {method}: use {allowed}")
+    assert answer.headers["allow"] == allowed
+
+
+@pytest.mark.parametrize("path", ["/documents/a%ff", "/documents?id=a%ff", "/runs?collection=%c3"])
+def test_an_address_that_is_not_utf_8(client: TestClient, path: str) -> None:
+    refused(client.get(path), 400, "the address is not valid UTF-8: percent-encode its UTF-8 bytes")

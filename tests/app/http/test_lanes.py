@@ -39,7 +39,7 @@ def test_work_that_waits_is_dropped_when_its_caller_leaves() -> None:
         gate.set()
         assert await running
         await last
-        lane.close()
+        lane.finish()
 
     asyncio.run(run())
     assert done == ["last"]
@@ -65,7 +65,7 @@ def test_a_batch_holds_jobs_that_are_alike_and_nobody_left() -> None:
         del tasks["b2"]
         assert await asyncio.gather(*tasks.values()) == list(tasks)
         await batcher.close()
-        lane.close()
+        lane.finish()
 
     asyncio.run(run())
     assert batches == [["a1", "a2"], ["b1", "b3"], ["b4"]]

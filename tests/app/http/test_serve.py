@@ -1,5 +1,7 @@
 """The service over real sockets, in a process of its own: beside a writer, stopped, and killed."""
 
+import logging
+import re
 import signal
 import socket
 import subprocess
@@ -9,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from command_line import Command
@@ -17,6 +20,7 @@ from fake_encoder import FakeEncoder
 import sonde as sonde_package
 from sonde.app.api import index
 from sonde.app.http.client import RemoteCollection
+from sonde.app.http.guard import KeyFile
 from sonde.indexer.errors import SondeError
 
 ENDING = "sonde: stopped; every request that had begun was answered\n"
@@ -115,6 +119,30 @@ def test_asked_to_stop_it_answers_what_it_has_begun(folder: Path) -> None:
     assert "Traceback" not in error
 
 
+LOADS_FOR_EVER = """
+import threading
+from sonde.app.cli.main import main
+from sonde.app.http.hosted import Hosted
+Hosted.load = lambda _: threading.Event().wait()
+main()
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_it_stops_on_a_signal_although_models_are_still_loading(folder: Path, sent: signal.Signals) -> None:
+    port = free_port()
+    command = [sys.executable, "-c", LOADS_FOR_EVER, "serve", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr and process.stderr.readline().startswith("serving letters at")
+            with urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+                assert answer.status == 200
+            process.send_signal(sent)
+            assert (process.communicate(timeout=25)[1], process.returncode) == (ENDING, 0)
+        finally:
+            process.kill()
+
+
 def test_the_command_line_refuses_to_listen_beyond_this_machine_without_keys(sonde: Command, folder: Path) -> None:
     sonde("serve", folder, "--host", "0.0.0.0").refused("--keys", "sonde serve key", code=2)
     sonde("serve", folder.parent / "none.sonde").refused("there is no collection at")
@@ -162,12 +190,15 @@ def test_a_service_that_says_where_it_is_can_be_reached(
     reached: list[str] = []
 
     def run(_: object, sockets: list[socket.socket]) -> None:
+        logging.getLogger("sonde.http").error("it failed")
         with closing(socket.create_connection(sockets[0].getsockname(), 5)):
             reached.append(f"http://127.0.0.1:{sockets[0].getsockname()[1]}")
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
     ran = sonde("serve", folder, "--port", "0")
-    assert (ran.code, ran.err) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n{ENDING}")
+    said, logged, ended = ran.err.splitlines(keepends=True)
+    assert (ran.code, said, ended) == (0, f"serving letters at {reached[0]}, stop with Ctrl-C\n", ENDING)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} ERROR it failed\n", logged)
 
 
 def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:
@@ -175,3 +206,21 @@ def test_a_key_is_printed_once(sonde: Command, tmp_path: Path) -> None:
     assert (ran.code, ran.out.startswith("sonde_"), len(ran.out.strip())) == (0, True, 49)
     assert ran.out.strip() not in (tmp_path / "keys.json").read_text()
     sonde("key", tmp_path / "keys.json", "--name", "reader").refused("taken", code=2)
+
+
+def test_keys_are_listed_and_removed(sonde: Command, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    keys = [sonde("serve", "key", path, "--name", name, "--rights", "write").out.strip() for name in ("anna", "bob")]
+    assert sonde("serve", "key", path).out == "write  anna\nwrite  bob\n"
+    opened = KeyFile(path)
+    sonde("serve", "key", path, "--remove", "ana").refused("there is no key 'ana': did you mean 'anna'?", code=2)
+    for name, key in zip(("anna", "bob"), keys, strict=True):
+        ran = sonde("serve", "key", path, "--remove", name)
+        assert (ran.code, ran.out, ran.err) == (0, "", f"{path} no longer contains the key {name!r}\n")
+        assert opened.find(key) is None
+    sonde("serve", "key", path).refused(f"{path} has no keys")
+    assert sonde("serve", "key", path, "--name", "carl").code == 0
+    assert sonde("serve", "key", path).out == "read   carl\n"
+    sonde("serve", "key", path, "--remove", "carl", "--name", "dora").refused("--name", "--remove", code=2)
+    sonde("serve", "key", path, "--rights", "write").refused("--rights needs --name", code=2)
+    sonde("serve", "key", tmp_path / "none.json").refused("cannot read the keys in")

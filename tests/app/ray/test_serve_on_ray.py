@@ -217,7 +217,7 @@ def lost_and_made_again(service: Service, whole: dict[str, Any]) -> list[bool]:
         time.sleep(0.1)
     assert service.search(k=100)["hits"] == whole["hits"]
     [lost] = [place for place, line in enumerate(service.said) if b"is lost: results are partial" in line]
-    assert [line.split()[0] for line in service.said[lost + 1 :]] == [b"connected"], "nothing else was said meanwhile"
+    assert [line.split()[2] for line in service.said[lost + 1 :]] == [b"connected"], "nothing else was said meanwhile"
     return partial
 
 
