@@ -43,7 +43,7 @@ class Metrics:
             "sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry
         )
         self._damaged = Gauge(
-            "sonde_collection_damaged", "1 if the collection cannot be used.", ["collection"], registry=self._registry
+            "sonde_collection_damaged", "1 if the collection cannot be read.", ["collection"], registry=self._registry
         )
         self._hosts = hosts
         self._replicas = Gauge(
@@ -71,7 +71,7 @@ class Metrics:
         try:
             with host.looked_at():
                 self._documents.labels(name).set(len(host.collection))
-            self._damaged.labels(name).set(bool(host.problem))
+            self._damaged.labels(name).set(0)
             for shard, count in alive(host.collection).items():
                 self._replicas.labels(name, str(shard)).set(count)
         except UNREADABLE:
