@@ -201,7 +201,7 @@ def test_a_full_disk_leaves_the_old_model(collection: Collection, monkeypatch: p
         raise OSError(errno.ENOSPC, "No space left on device")
 
     module, name = {
-        "embedding": (segments, "write_durably"), "linking": (exchange, "_link"),
+        "embedding": (segments, "write_durably"), "linking": (exchange, "link_or_copy"),
         "keeping": (exchange, "fill_documents"), "committing": (exchange, "add_segment"),
     }[where]  # fmt: skip
     monkeypatch.setattr(module, name, full)
