@@ -215,9 +215,12 @@ def lost_and_made_again(service: Service, whole: dict[str, Any]) -> list[bool]:
         partial.append(service.search(k=100)["partial"])
         assert time.monotonic() < deadline, service.said
         time.sleep(0.1)
-    assert service.search(k=100)["hits"] == whole["hits"]
+    while (found := service.search(k=100))["partial"] and time.monotonic() < deadline:
+        time.sleep(0.1)  # on a busy machine, a process that has just started may be late with its first answer
+    assert found["hits"] == whole["hits"]
     [lost] = [place for place, line in enumerate(service.said) if b"is lost: results are partial" in line]
-    assert [line.split()[2] for line in service.said[lost + 1 :]] == [b"connected"], "nothing else was said meanwhile"
+    since = [line.split()[2] for line in service.said[lost + 1 :] if b"does not answer" not in line]
+    assert since == [b"connected"], "nothing else was said meanwhile"
     return partial
 
 
