@@ -73,7 +73,7 @@ class OneLine:
                 start = message
                 return
             if start is not None:
-                body = self._replaced(message["body"])
+                body = self._replaced(message.get("body", b""))
                 others = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
                 await send({**start, "headers": [*others, (b"content-length", str(len(body)).encode())]})
                 start, message = None, {**message, "body": body}
