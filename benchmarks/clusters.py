@@ -92,7 +92,7 @@ def indexed(name: str, folder: Path) -> sonde.Collection:
     """The collection of a set, made if it is not there."""
     path = folder / f"{name}.sonde"
     if not path.exists():
-        sources = [str(DATA / "topics" / file) for file in SETS[name][0]]
+        sources = [DATA / "topics" / file for file in SETS[name][0]]
         sonde.index(sources if len(sources) > 1 else sources[0], path)
     return sonde.open(path)
 

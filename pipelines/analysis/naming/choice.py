@@ -16,6 +16,8 @@ WARMTH = 0.02
 """A reader by meaning believes in names by the softmax of its cosines over this."""
 SHARPNESS = 3.0
 """A reader by words believes in names by the softmax of its scores times this."""
+ONE_IN = 20
+"""A phrase is in at most one of so many names: of many groups within one subject, some differ in combinations only."""
 TOP = 60.0
 """Beliefs are at most e to this power."""
 OUTWEIGHS = 0.99
@@ -77,6 +79,7 @@ def choose(
 
     Each group begins with its most telling phrase. In each round it takes the candidate that most raises the chance
     that the readers assign the texts correctly, if one does not lower it. In between, a better phrase may replace one.
+    A phrase is in one name only, or in one of `ONE_IN`: what many names hold sets no group apart.
 
     Args:
         evidence: About the phrases.
@@ -93,7 +96,9 @@ def choose(
             scores.add(group, place)
     open_groups = [group for group in range(number) if group not in kept]
     for group in open_groups:
-        first = next((place for place in candidates[group] if scores.fits(group, place, banned[group])), None)
+        fitting = [place for place in candidates[group] if scores.fits(group, place, banned[group])]
+        free = (place for place in fitting if scores.is_free(group, place))
+        first = next(free, fitting[0] if fitting else None)
         if first is not None:
             scores.add(group, first)
     for turn in range(1, most + 1):
@@ -107,7 +112,7 @@ def choose(
 
 def _extend(scores: "_Scores", group: int, places: Sequence[int], banned: frozenset[str]) -> None:
     """Add the phrase that helps most, if it does no harm; to a single phrase, if it does but slight harm."""
-    free = [place for place in places if scores.fits(group, place, banned)]
+    free = [place for place in places if scores.fits(group, place, banned) and scores.is_free(group, place)]
     if free:
         gains, single = np.round(scores.gains(group, free), 6), len(scores.chosen[group]) == 1
         if gains.max() >= (-SLIGHT * float((scores.evidence.own == group).mean()) if single else 0):
@@ -118,7 +123,8 @@ def _exchange(scores: "_Scores", group: int, slot: int, places: Sequence[int], b
     """Put the best phrase in the place of one; of equal ones, the one that is there stays."""
     before = scores.chosen[group][slot]
     scores.remove(group, slot)
-    free = [before, *(place for place in places if place != before and scores.fits(group, place, banned))]
+    others = (place for place in places if place != before and scores.fits(group, place, banned))
+    free = [before, *(place for place in others if scores.is_free(group, place))]
     scores.add(group, free[int(np.round(scores.gains(group, free), 6).argmax())], slot)
 
 
@@ -129,6 +135,7 @@ class _Scores:
         self.evidence = evidence
         self.phrases = phrases
         self.chosen: list[list[int]] = [[] for _ in range(number)]
+        self._holders: dict[frozenset[str], list[int]] = {}
         self._rare = float(np.log1p(max(number - 0.5, 0.5) / 1.5))
         self._columns = [self._with_words] if evidence.cosines is None else [self._with_words, self._with_cosines]
         self._beliefs = [_Beliefs(evidence.own, number) for _ in self._columns]
@@ -138,6 +145,11 @@ class _Scores:
         phrase = self.phrases[place]
         taken = frozenset().union(*(self.phrases[other].stems for other in self.chosen[group]))
         return bool(phrase.stems) and not phrase.repeats(taken | banned)
+
+    def is_free(self, group: int, place: int) -> bool:
+        """Return whether so few other names have a phrase of the same stems that one more may have it."""
+        others = set(self._holders.get(self.phrases[place].stems, ())) - {group}
+        return len(others) < max(1, len(self.chosen) // ONE_IN)
 
     def gains(self, group: int, places: list[int]) -> np.ndarray:
         """Return float64 [places]: how much the chance rises that the readers assign a text correctly."""
@@ -149,10 +161,11 @@ class _Scores:
         for column, beliefs in zip(self._columns, self._beliefs, strict=True):
             beliefs.put(group, column(group, [place])[:, 0])
         self.chosen[group].insert(len(self.chosen[group]) if slot is None else slot, place)
+        self._holders.setdefault(self.phrases[place].stems, []).append(group)
 
     def remove(self, group: int, slot: int) -> None:
         """Take a phrase from a name; another must be added before anything is read."""
-        del self.chosen[group][slot]
+        self._holders[self.phrases[self.chosen[group].pop(slot)].stems].remove(group)
 
     def _with_words(self, group: int, places: list[int]) -> np.ndarray:
         """Return float32 [texts, places]: the belief of a reader by words in the name with each of the phrases."""

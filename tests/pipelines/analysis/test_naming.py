@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sonde.pipelines.analysis.naming.candidates import candidates
-from sonde.pipelines.analysis.naming.choice import _Beliefs
+from sonde.pipelines.analysis.naming.choice import Evidence, _Beliefs, choose
 from sonde.pipelines.analysis.naming.names import Naming, Sample, rows_to_read
-from sonde.pipelines.analysis.naming.phrases import ReadTexts, alike
+from sonde.pipelines.analysis.naming.phrases import Phrase, ReadTexts, alike
 from sonde.pipelines.analysis.naming.readers import NameAccuracy, bm25, right, right_among
 from sonde.pipelines.analysis.naming.words import BREAK, STOP, Reader, plain
 
@@ -150,6 +150,18 @@ def test_no_name_repeats_a_stem_or_another_name() -> None:
         stems = [token.stem for token in Reader(["en"]).tokens(name) if token.stem not in (STOP, BREAK)]
         assert len(set(stems)) == len(stems), name
     assert len(set(names)) == 3
+
+
+def test_a_phrase_is_in_one_name_only() -> None:
+    texts = [Counter(words.split()) for words in (*["model agent"] * 4, *["model arabic"] * 4, "dog", "dog")]
+    phrases = [Phrase(text, frozenset([text])) for text in ("model", "agent", "arabic", "dog")]
+    evidence = Evidence.of(texts, np.repeat([0, 1, 2], [4, 4, 2]), phrases)
+    assert choose(evidence, [[0, 1], [0, 2], [3]], phrases, 3, {}, [frozenset()] * 3) == [[1], [2], [3]]
+
+
+def test_groups_of_the_same_words_share_a_phrase_rather_than_have_no_name() -> None:
+    names = naming(["refund"] * 5, ["refund"] * 5, PHONES).choose()
+    assert names[0] == "refund" and names[2]
 
 
 @pytest.mark.parametrize("often", ["top-up", "topup", "web site", "websites"])
