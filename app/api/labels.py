@@ -16,8 +16,10 @@ from .options import LabelOptions
 if TYPE_CHECKING:
     from ...pipelines.analysis.corpus import Change, Tagged
     from ...pipelines.evaluate.judgements import Judgements
+    from ...pipelines.evaluate.search import Qrels
     from ...pipelines.label import Classified, Corrected, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
     from ...pipelines.label.examples import LabelledExample
+    from ...pipelines.search.trec import Query
 
 
 class Labelling(Opened):
@@ -282,6 +284,34 @@ class Labelling(Opened):
         from ...pipelines.evaluate.judgements import judge
 
         return judge(self.stored, query, ids, grade)
+
+    def import_judgements(
+        self, queries: "str | Path | Sequence[Query]", qrels: "str | Path | Qrels", progress: Notify = silent
+    ) -> int:
+        """Store the judgements of a test set; return how many documents were judged.
+
+        Args:
+            queries: A JSONL file with `_id` and `text`, or pairs of an id and a text.
+            qrels: A file of TREC qrels or BEIR's TSV, or grades by query id and document id: 0 or below for not
+                relevant, 1 to 10 for relevant.
+            progress: Receives a note if judgements are left out, because the query has no text or the document is
+                not in the collection.
+
+        Raises:
+            UsageError: A query is empty or too long, or a grade is not valid.
+            SondeError: A file is not readable, or no judgement is left; nothing is stored in that case.
+
+        Example:
+            >>> fruit.import_judgements([("q1", "yellow fruit")], {"q1": {"1": 1}})
+            1
+        """
+        from ...pipelines.evaluate.judgements import import_judgements
+        from ...pipelines.evaluate.search import read_qrels
+        from ...pipelines.search.trec import read_queries
+
+        asked = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
+        truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
+        return import_judgements(self.stored, asked, truth, progress)
 
     def judgements(self) -> "Judgements":
         """Return the stored judgements, without those of documents that were deleted or whose text changed.

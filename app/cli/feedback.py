@@ -7,7 +7,7 @@ import typer
 
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted, existing
-from .output import CollectionPath, Json, print_json, say, snippet
+from .output import CollectionPath, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label import Unsure
@@ -188,7 +188,12 @@ def _lines(path: Path) -> list[str]:
 
 Qrels = Annotated[Path | None, typer.Option("--to", metavar="QRELS", help="Write the judgements as TREC qrels.")]
 Queries = Annotated[
-    Path | None, typer.Option("--queries", metavar="Q.jsonl", help="With --to: write the queries to this file.")
+    Path | None,
+    typer.Option(
+        "--queries",
+        metavar="Q.jsonl",
+        help="With --to: write the queries to this file. With --from: read them from it.",
+    ),
 ]
 
 
@@ -200,6 +205,10 @@ def judge(
         int | None, typer.Option("--grade", metavar="N", help="0: not relevant; 1 to 10: relevant. The default is 1.")
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Delete the judgements of these documents.")] = False,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="QRELS", help="Read judgements: TREC qrels or BEIR's TSV. Needs --queries."),
+    ] = None,
     to: Qrels = None,
     queries: Queries = None,
     json: Json = False,
@@ -216,10 +225,16 @@ def judge(
       sonde judge reviews.sonde "late delivery" 4713 --forget
       sonde judge judged.sonde
       sonde judge judged.sonde --to qrels.tsv --queries queries.jsonl
+      sonde judge cacm.sonde --from qrels.tsv --queries queries.jsonl.gz
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
+    if from_ is not None:
+        if query is not None or ids or forget or grade is not None or to or json:
+            raise UsageError("--from reads judgements: leave out everything but the collection and --queries")
+        _import(collection, queries, from_)
+        return
     if query is None:
         if forget or grade is not None:
             raise UsageError("give a query and the ids of documents")
@@ -238,6 +253,17 @@ def judge(
         say(f"{said} for {snippet(query, 80)!r}")
     else:
         say(f"{counted(number, 'document')} {'relevant' if grade != 0 else 'not relevant'} to {snippet(query, 80)!r}")
+
+
+def _import(collection: Path, queries: Path | None, qrels: Path) -> None:
+    from ...indexer.errors import UsageError
+    from ..api import open as open_collection
+
+    if queries is None:
+        raise UsageError("--from needs --queries: a JSONL file with the _id and the text of each query")
+    with progress() as notify:
+        count = open_collection(collection).import_judgements(queries, qrels, progress=notify)
+    say(f"{counted(count, 'judgement')} stored")
 
 
 def judgements(collection: CollectionPath, to: Qrels = None, queries: Queries = None, json: Json = False) -> None:

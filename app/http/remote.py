@@ -133,7 +133,9 @@ _NUMBERS = "it takes documents by number, for the web UI: use the methods that t
 _ROWS = "it writes on the service's machine: use to_pandas() or rows(), and write the file here"
 ABSENT: Mapping[str, str] = {
     **dict.fromkeys(("export", "export_lines"), _ROWS),
-    **dict.fromkeys(("evaluate_search", "label_by_examples", "tune_search", "tune_threshold"), _FILES),
+    **dict.fromkeys(
+        ("evaluate_search", "import_judgements", "label_by_examples", "tune_search", "tune_threshold"), _FILES
+    ),
     **dict.fromkeys(("change_model", "discard_model", "forget_model", "undo_model"), _MODEL),
     **dict.fromkeys(("beginnings", "coloring", "colorings", "contrast_with_rest"), _NUMBERS),
     **dict.fromkeys(("documents_of", "export_numbered", "numbers", "table", "tag_numbered"), _NUMBERS),

@@ -9,24 +9,27 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from operator import index
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, SupportsIndex
 
 from filelock import FileLock
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_durably
+from ...indexer.progress import Notify, silent
 from ...indexer.sharded.bucket import bucket_of
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
 from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
-from ...indexer.wording import shown_id
+from ...indexer.wording import counted, listed, shown_id
 from ..search.trec import Query
 from .search import Qrels
 
 FILE = JUDGEMENTS
 GRADES = range(11)
 """0: not relevant; 1 and up: relevant, more so with higher grades. In nDCG, a document counts as much as its grade."""
+_GRADES = f"0 is not relevant, {GRADES[1]} to {GRADES[-1]} are relevant"
 LONGEST = 20_000
 """Characters of a query that can be judged."""
 
@@ -151,9 +154,7 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
     """
     query, ids = as_text(query, "query"), as_texts(ids, "id")
     _check(query, ids, grade)
-    if bucket := bucket_of(collection.path):
-        said = f"{bucket.address} cannot keep judgements yet: use a collection on this machine"
-        raise UsageError(said, code="sharded")
+    _refuse_bucket(collection)
     with collection.view() as view:
         known = contents_by_id(view.catalog, ids)
     missing = next((id for id in ids if id not in known), None)
@@ -165,10 +166,72 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
         ids = [id for id in ids if said.get((query, id), {}).get("grade") is not None]
         if not ids:
             return 0
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    shared = {"query": normalised_query(query), "grade": grade, "at": at}
-    _append(collection.path / FILE, [shared | {"id": id, "content": known[id]} for id in dict.fromkeys(ids)])
-    return len(set(ids))
+    found = dict.fromkeys(ids)
+    _append(collection.path / FILE, _lines_of(query, dict.fromkeys(found, grade), known, _now()))
+    return len(found)
+
+
+def import_judgements(
+    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, notify: Notify = silent
+) -> int:
+    """Keep the judgements of many queries at once; return how many.
+
+    Args:
+        collection: The collection; another process may be writing to it.
+        queries: Ids and texts.
+        qrels: Grades by query id and document id; one below 0 counts as 0.
+        notify: Receives a note if a query or a document is not there, and is left out.
+
+    Raises:
+        UsageError: A query or a grade is not valid.
+        SondeError: Nothing is left to keep, or the file cannot be written. Nothing is kept then.
+    """
+    _refuse_bucket(collection)
+    asked = {key: text for key, text in queries if key in qrels}
+    graded = {key: {id: _whole_grade(grade) for id, grade in qrels[key].items()} for key in asked}
+    for key, text in asked.items():
+        _check(as_text(text, "query"), [*graded[key]], max(graded[key].values(), default=None))
+    named = dict.fromkeys(id for grades in graded.values() for id in grades)
+    with collection.view() as view:
+        known = contents_by_id(view.catalog, as_texts([*named], "id"))
+    if not known:
+        said = f"none of the judged documents is in {collection.path}" if asked else "no query has a judgement"
+        raise SondeError(f"{said}: do the ids match?", code="not-found", field="qrels")
+    if strange := [key for key in qrels if key not in asked]:
+        few = f"{counted(len(strange), 'judged query', 'judged queries')} without a text: {listed(strange)}"
+        notify(f"note: left out {few}")
+    if missing := [id for id in named if id not in known]:
+        notify(f"note: left out {counted(len(missing), 'document')} not in the collection: {listed(missing)}")
+    at, lines = _now(), list[dict[str, Any]]()
+    for key, text in asked.items():
+        lines += _lines_of(text, {id: grade for id, grade in graded[key].items() if id in known}, known, at)
+    _append(collection.path / FILE, lines)
+    return len(lines)
+
+
+def _whole_grade(given: object) -> int:
+    """Return a grade of qrels, where -1 and below mean not relevant too."""
+    if isinstance(given, bool) or not isinstance(given, SupportsIndex):
+        raise UsageError(f"{given!r} is not a valid grade: {_GRADES}", code="invalid", field="qrels")
+    return max(index(given), 0)
+
+
+def _refuse_bucket(collection: StoredCollection) -> None:
+    if bucket := bucket_of(collection.path):
+        said = f"{bucket.address} cannot keep judgements yet: use a collection on this machine"
+        raise UsageError(said, code="sharded")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _lines_of(
+    query: str, grades: Mapping[str, int | None], contents: Mapping[str, str], at: str
+) -> list[dict[str, Any]]:
+    """Return the lines that keep the grades of one query's documents, None for one that is taken back."""
+    shared = {"query": normalised_query(query), "at": at}
+    return [shared | {"id": id, "grade": grade, "content": contents[id]} for id, grade in grades.items()]
 
 
 def normalised_query(query: str) -> str:
@@ -184,7 +247,7 @@ def _check(query: str, ids: Sequence[str], grade: int | None) -> None:
     if not ids:
         raise UsageError("no documents given: give the ids of the documents to judge")
     if grade is not None and grade not in GRADES:
-        raise UsageError(f"{grade} is not a valid grade: 0 is not relevant, {GRADES[1]} to {GRADES[-1]} are relevant")
+        raise UsageError(f"{grade} is not a valid grade: {_GRADES}")
 
 
 def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.progress import Progress
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.upkeep.verify import verify
 from sonde.pipelines.evaluate.judgements import FILE, judge, judgements
-from sonde.pipelines.evaluate.search import evaluate_search, modes, read_qrels
+from sonde.pipelines.evaluate.search import Qrels, evaluate_search, modes, read_qrels
 from sonde.pipelines.search.trec import read_queries
 
 ROWS = [
@@ -199,3 +200,51 @@ def test_mistakes(sonde: Command, reviews: Path, tmp_path: Path) -> None:
         "give both --queries and --qrels", code=2
     )
     sonde("judge", reviews, "x", "1", "--grade", "12").refused("12 is not a valid grade", code=2)
+
+
+def test_judgements_of_a_test_set_are_imported(collection: Collection) -> None:
+    collection.judge("screen", ["3"], 1)
+    told: list[Progress | str] = []
+    queries = [("a", "battery  died"), ("b", "screen"), ("unjudged", "phone")]
+    qrels = {"a": {"1": 2, "2": -1, "9": 1}, "b": {"3": 0}, "lost": {"1": 1}}
+    assert collection.import_judgements(queries, qrels, told.append) == 3
+    assert told == [
+        "note: left out 1 judged query without a text: lost",
+        "note: left out 1 document not in the collection: 9",
+    ]
+    found = collection.judgements()
+    assert [(each.query, each.id, each.grade) for each in found.kept] == [
+        ("screen", "3", 0),
+        ("battery died", "1", 2),
+        ("battery died", "2", 0),
+    ]
+    assert verify(collection.stored) == []
+
+
+@pytest.mark.parametrize(
+    ("qrels", "message"),
+    [
+        ({"a": {"1": 1, "2": 11}}, "11 is not a valid grade: 0 is not relevant, 1 to 10"),
+        ({"a": {"1": "1"}}, "'1' is not a valid grade"),
+        ({"a": {"1": True}}, "True is not a valid grade"),
+        ({"a": {"9": 1}}, "none of the judged documents is in .*: do the ids match"),
+        ({"lost": {"1": 1}}, "no query has a judgement: do the ids match"),
+        ({}, "no query has a judgement"),
+        ({"a": {"1": 1}, "b": {"2": 1}}, "the query is empty"),
+    ],
+)
+def test_what_cannot_be_imported_keeps_nothing(collection: Collection, qrels: Qrels, message: str) -> None:
+    with pytest.raises(SondeError, match=message):
+        collection.import_judgements([("a", "battery"), ("b", " ")], qrels)
+    assert not (collection.path / FILE).exists()
+
+
+def test_what_was_exported_is_imported_elsewhere(sonde: Command, reviews: Path, tmp_path: Path) -> None:
+    sonde("judge", reviews, "screen", "3", "--grade", "2")
+    files = ("--queries", tmp_path / "q.jsonl")
+    assert sonde("judge", reviews, "--to", tmp_path / "q.tsv", *files).code == 0
+    sonde("judge", reviews, "screen", "3", "--forget")
+    assert sonde("judge", reviews, "--from", tmp_path / "q.tsv", *files).said == ["1 judgement stored"]
+    assert sonde("judge", reviews).out == " 2  3  screen\n"
+    sonde("judge", reviews, "--from", tmp_path / "q.tsv").refused("--from needs --queries", code=2)
+    sonde("judge", reviews, "x", "--from", tmp_path / "q.tsv", *files).refused("leave out everything but", code=2)
