@@ -10,6 +10,7 @@ from ....pipelines.search.results import Results
 from ...api import Collection
 from ...api.looks import State
 from ..browser import show_top
+from ..jobs.panel import name_of, show_work
 from ..page import empty, escape_markdown, is_digest, sentences, shortened
 from ..workspace import Workspace
 from .aside import show_aside
@@ -51,8 +52,10 @@ def _examples(path: str, at: State, _collection: Collection) -> list[str]:
 
 def show(shelf: Workspace, collection: Collection) -> None:
     """Draw the page."""
-    del shelf
     st.title("Search", anchor=False)
+    job = shelf.jobs.running(name_of(collection))
+    if job is not None and job.command[:1] == ("index",):  # the hits are those of what is committed
+        show_work(shelf, collection)
     asked = ask(collection)
     if asked.like is None and not asked.query.strip():
         show_start(collection)

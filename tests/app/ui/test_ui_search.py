@@ -14,7 +14,7 @@ from fake_encoder import FakeEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
-from ui_overview import shop, topics
+from ui_overview import kept_job, shop, topics
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
@@ -52,6 +52,15 @@ def test_before_a_query(pages: Pages) -> None:
     assert hits(page) == []
     page.button(key="example0").click().run()
     assert page.text_input(key="q").value == page.query_params["q"]
+    assert len(hits(page)) > 0
+
+
+@pytest.mark.parametrize(("command", "seen"), [("index", 1), ("label", 0)])
+def test_an_index_run_is_seen_beside_the_hits(pages: Pages, command: str, seen: int) -> None:
+    pages.collection()
+    job = kept_job(pages, [command, "reviews.sonde"], collection="reviews", code=None)
+    page = pages.open("search", q="battery died")
+    assert [button.key for button in page.button].count(f"cancel-{job.id}") == seen
     assert len(hits(page)) > 0
 
 
