@@ -78,6 +78,7 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     for role in ("id", "language", "title"):
         roles[role], reasons[role] = getattr(finder, role)(taken)
         taken.add(roles[role] or "")
+    taken.discard(roles["language"])  # it is metadata too: people count by it, and an export must have it
     left_out = finder.left_out()
     given = finder.given_types(_uses(text, roles, left_out))
     aside = tuple(name for name in profiles if name in options.aside - taken)
@@ -102,7 +103,7 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
 def _uses(texts: Sequence[str], roles: Mapping[str, str | None], left_out: Collection[str]) -> dict[str, str]:
     """Return what the columns are that do not become metadata, in words, by name."""
     found = {**dict.fromkeys(left_out, "left out"), **dict.fromkeys(texts, "the text")}
-    return found | {name: f"the {role}" for role, name in roles.items() if name}
+    return found | {name: f"the {role}" for role, name in roles.items() if name and role != "language"}
 
 
 @dataclass(frozen=True)

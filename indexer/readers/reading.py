@@ -29,7 +29,7 @@ class DocumentMaker:
         self.values = Counter[str]()
         self._max_chars = max_chars
         self._encoding = encoding
-        self._taken = {*columns.text, columns.title, columns.id, columns.language, *leave_out} - {"", None}
+        self._taken = {*columns.text, columns.title, columns.id, *leave_out} - {"", None}
 
     def make(self, item: Item) -> Document | Skipped:
         """A `Document` for a row that can be one; anything that cannot be stored or searched is `Skipped`."""
