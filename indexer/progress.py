@@ -26,6 +26,24 @@ def silent(_: Progress | str) -> None:
     """Tell nobody."""
 
 
+NOTE = "note: "
+"""Begins a sentence about what was done unasked."""
+
+
+class Noted:
+    """Passes on what it is told, and keeps the notes among it, without their beginning."""
+
+    def __init__(self, notify: Notify) -> None:
+        self.notes: list[str] = []
+        self._notify = notify
+
+    def __call__(self, event: Progress | str) -> None:
+        """Take progress or a sentence."""
+        if isinstance(event, str) and event.startswith(NOTE):
+            self.notes.append(event.removeprefix(NOTE))
+        self._notify(event)
+
+
 class ProgressBar:
     """Shows progress as tqdm bars in a terminal or a notebook, and messages above them.
 

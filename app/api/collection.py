@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ...indexer.ann.devices import computing_on, search_device
 from ...indexer.errors import SondeError, UsageError, arg
-from ...indexer.progress import Notify, silent
+from ...indexer.progress import Noted, Notify, silent
 from ...indexer.sharded import address_of, is_sharded, open_stored
 from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
@@ -132,17 +132,17 @@ def index(
     if address:
         to = Bucket(address).begin()
         shards = shards or (None if is_sharded(to) else 1)
-    runner = _runner(on, sharded)
+    runner, noted = _runner(on, sharded), Noted(progress)
     with computing_on(building.device):
         if sharded:
             report = index_sharded(
-                source, Path(to), shards, reading, building, encoder=encoder, runner=runner, notify=progress
+                source, Path(to), shards, reading, building, encoder=encoder, runner=runner, notify=noted
             )
         else:
-            report = index_source(source, Path(to), reading, building, encoder=encoder, notify=progress)
+            report = index_source(source, Path(to), reading, building, encoder=encoder, notify=noted)
     stored = open_stored(to, encoder=encoder, device=building.device) if sharded else None
     collection = Collection(stored or StoredCollection(Path(to), encoder, building.device))
-    collection.report = report
+    collection.report = replace(report, notes=tuple(noted.notes))
     return collection
 
 

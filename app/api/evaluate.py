@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.errors import UsageError, arg, as_text, as_texts
 from ...indexer.progress import Notify, silent
-from ...indexer.store.catalog import ID_COLUMN
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import EvaluateOptions, TuneOptions
@@ -107,7 +106,7 @@ class Evaluating(Opened):
         if isinstance(truth, str):
             return evaluate_labels(self.stored, run, truth)
         if isinstance(truth, Path):
-            return evaluate_labels(self.stored, run, str(truth), read_truth(truth, self.stored.get(ID_COLUMN)))
+            return evaluate_labels(self.stored, run, str(truth), read_truth(truth, self.id_column))
         if not isinstance(truth, Mapping):
             said = f"{arg('truth')} is {reprlib.repr(truth)}: give a column, a path, or labels by id"
             raise UsageError(f"{said}, such as {{'doc-1': 'card'}}", code="wrong-type", field="truth", value=truth)
@@ -216,7 +215,7 @@ class Evaluating(Opened):
         from ...pipelines.tune.threshold import find_threshold, read_questions
 
         asked, others = (
-            read_questions(Path(given), self.stored.get(ID_COLUMN)) if isinstance(given, str | Path) else given
+            read_questions(Path(given), self.id_column) if isinstance(given, str | Path) else given
             for given in (answered, unanswerable)
         )
         spec = self.stored.spec

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.errors import Ids, Texts, UsageError, arg
 from ...indexer.progress import Notify, silent
-from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.runs import items_of, list_runs
 from .arguments import PROGRESS, settings_from
@@ -96,9 +95,7 @@ class Labelling(Opened):
         from ...pipelines.label.examples import read_labelled
 
         given = settings_from(LabelSettings, settings, options, "label_by_examples", ("fine_tune", *PROGRESS))
-        known = (
-            read_labelled(Path(examples), self.stored.get(ID_COLUMN)) if isinstance(examples, str | Path) else examples
-        )
+        known = read_labelled(Path(examples), self.id_column) if isinstance(examples, str | Path) else examples
         from ...pipelines.train.few_shot import label_by_examples  # it needs torch, and a file does not
 
         folder = None if fine_tune is None else Path(fine_tune)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
 from ...indexer.sharded import open_stored
+from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
 from .arguments import checked
@@ -72,6 +73,14 @@ class Opened:
     def path(self) -> Path:
         """The collection's folder."""
         return self.stored.path
+
+    @property
+    def id_column(self) -> str | None:
+        """The column of the source that the ids come from; None if they are hashes of the texts, or if nobody said.
+
+        In results, exports and frames, this column is called `id`, and its values are text.
+        """
+        return self.stored.get(ID_COLUMN) or None
 
     def __enter__(self) -> Self:
         return self

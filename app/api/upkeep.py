@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...indexer.document import Document
 from ...indexer.errors import Ids, OtherModelError, UsageError, as_texts
-from ...indexer.progress import Notify, silent
+from ...indexer.progress import Noted, Notify, silent
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
 from ...indexer.store.documents import DocumentText, texts_by_id
@@ -64,9 +64,10 @@ class Upkeep(Opened):
 
         Args:
             documents: `sonde.Document`s, mappings, or a table such as a DataFrame. A mapping or a row has an id, a text
-                and, optionally, a title. All other values become metadata, as in `index`; `metadata` may hold them too.
-                A metadata field of type text stores any value as text: 5 becomes "5". Columns of the collection's runs,
-                which `to_pandas` returns, are left out, and a message names them.
+                and, optionally, a title; the id may have the name of the column that the ids came from (`id_column`).
+                All other values become metadata, as in `index`; `metadata` may hold them too. A metadata field of type
+                text stores any value as text: 5 becomes "5". Columns of the collection's runs, which `to_pandas`
+                returns, are left out, and a message names them.
             progress: Receives progress and messages.
 
         Raises:
@@ -82,23 +83,27 @@ class Upkeep(Opened):
             >>> fruit.delete("pear")
             1
         """
-        from ...indexer.ingest import BuildSettings, index_documents
         from ...indexer.readers.given import given_documents, with_checked_fields
-        from ...indexer.sharded.build import index_sharded
 
         if not self.stored.sharded:
             check_folder(self.path)
         with self.stored.view() as view:
             fields = view.catalog.fields()
             runs = columns_of_runs(view.catalog, fields)
-        given = given_documents(documents, lambda: fields)
-        given = _without_runs([_typed(with_checked_fields(document), fields) for document in given], runs, progress)
+        given, noted = given_documents(documents, lambda: fields, lambda: self.id_column), Noted(progress)
+        given = _without_runs([_typed(with_checked_fields(document), fields) for document in given], runs, noted)
+        return replace(self._put(given, noted), notes=tuple(noted.notes))
+
+    def _put(self, given: Sequence[Document], notify: Notify) -> "BuildReport":
+        from ...indexer.ingest import BuildSettings, index_documents
+        from ...indexer.sharded.build import index_sharded
+
         settings = BuildSettings(batch=max(1, len(given)), wait=asked().seconds, keep="last")
         index = index_sharded if self.stored.sharded else index_documents
         for _ in range(SWITCHES):
             with suppress(OtherModelError):
-                return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
-        return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=progress)
+                return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=notify)
+        return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=notify)
 
     def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:
         """Delete documents by id (one or several) or by filter; return how many were deleted.

@@ -143,7 +143,7 @@ class RemoteCollection(Local):
         """
         from ...indexer.readers.given import given_documents
 
-        given = given_documents(documents, self.fields)
+        given = given_documents(documents, self.fields, lambda: self.id_column)
         reports: list[BuildReport] = []
         stored = 0
         try:
@@ -381,4 +381,4 @@ def _together(one: "BuildReport", two: "BuildReport") -> "BuildReport":
         if isinstance(getattr(one, each.name), int | float)
     }
     rows, fields_now = (*one.skipped_rows, *two.skipped_rows), (*one.became_text, *two.became_text)
-    return replace(two, **sums, skipped_rows=rows, became_text=fields_now)
+    return replace(two, **sums, skipped_rows=rows, became_text=fields_now, notes=(*one.notes, *two.notes))

@@ -45,6 +45,7 @@ READING = (
     "fields",
     "generation",
     "get",
+    "id_column",
     "info",
     "item_sizes",
     "items",

@@ -178,6 +178,7 @@ class BuildReport:
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
     `became_text` names the fields that were of another type, and are text now because a value did not fit.
     `left_out` counts values that did not fit the types that their columns were given, by column.
+    `notes` says what the run did unasked: values that documents lost, columns that were left out or became text …
     """
 
     added: int
@@ -198,6 +199,7 @@ class BuildReport:
     new_texts: int = 0
     known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:

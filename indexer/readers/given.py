@@ -20,12 +20,16 @@ _ALIKE = 0.8
 """Similarity (0 to 1) of a name to one of these from which it counts as mistyped: that of `titel` and `title`."""
 
 
-def given_documents(given: Any, fields: Callable[[], Container[str]]) -> list[Document]:
+def given_documents(
+    given: Any, fields: Callable[[], Container[str]], id_column: Callable[[], str | None] = lambda: None
+) -> list[Document]:
     """Return the documents that `put` is given: documents, mappings or the rows of a table, each with an id and a text.
 
     Args:
         given: What the caller gives.
         fields: Returns the names of the collection's metadata fields; called only for a name that may be mistyped.
+        id_column: Returns the column that the collection's ids come from, which may name the id here too; called only
+            for documents with other names than `id`, `text`, `title` and `metadata`.
 
     Raises:
         UsageError: It is neither, a row has no id or no text, a value is given twice, or a mapping seems to have a
@@ -33,8 +37,10 @@ def given_documents(given: Any, fields: Callable[[], Container[str]]) -> list[Do
     """
     if isinstance(given, (str, bytes, Mapping)) or not (is_table(given) or isinstance(given, Iterable)):
         raise UsageError(f"{reprlib.repr(given)} is not a list of documents: give [{{'id': …, 'text': …}}, …]")
-    fields = cache(fields)  # a service is asked once
-    rows = _rows(given) if is_table(given) else (_spelled(each, fields) for each in given)
+    fields, id_column = cache(fields), cache(id_column)  # a service is asked once
+    rows = (_with_id(each, id_column) for each in (_rows(given) if is_table(given) else given))
+    if not is_table(given):
+        rows = (_spelled(each, fields) for each in rows)
     return [each if isinstance(each, Document) else _document(each) for each in rows]
 
 
@@ -44,6 +50,16 @@ def _rows(table: Any) -> Iterator[dict[str, Any]]:
             raise UsageError(f"{item.origin} cannot be stored: {item.reason}", field="documents")
         if isinstance(item, Row):
             yield {name: natural(value) for name, value in item.values.items()}
+
+
+def _with_id(given: Any, id_column: Callable[[], str | None]) -> Any:
+    """Return what was given; the id under its own name, if it is under that of the source's column, or under both."""
+    if not isinstance(given, Mapping) or set(given) <= {*_OWN} or (name := id_column()) not in given or name in _OWN:
+        return given
+    rest = {key: value for key, value in given.items() if key != name}
+    if given.get("id") in (None, ""):
+        return rest | {"id": given[name]}
+    return rest if str(given[name]) == str(given["id"]) else given
 
 
 def _document(given: Mapping[Any, Any]) -> Document:
