@@ -122,7 +122,7 @@ def _explained(given: Mapping[str, Any]) -> Iterator[None]:
         if stored is None:
             raise
         if _rows(stored) > CHECKED:
-            note = f"to check the collection for damage, run `sonde verify {stored.path}`"
+            note = f"to check the collection for damage, run `sonde verify {stored.named}`"
             if note not in getattr(error, "__notes__", ()):  # methods call one another
                 error.add_note(note)
             raise
@@ -130,7 +130,7 @@ def _explained(given: Mapping[str, Any]) -> Iterator[None]:
 
         if findings := verify_stored(stored):
             said = (
-                f"{stored.path} is damaged: {findings[0].problem}; run `sonde verify {stored.path}` for the full list"
+                f"{stored.named} is damaged: {findings[0].problem}; run `sonde verify {stored.named}` for the full list"
             )
             raise SondeError(said, code="damaged") from None
         raise

@@ -67,5 +67,6 @@ def alive(collection: Opened) -> Mapping[int, int]:
 def _sharded(collection: Opened) -> ShardedCollection:
     if isinstance(collection.stored, ShardedCollection):
         return collection.stored
-    said = f"{collection.path} has no shards, and {arg('on')} serves shards: index its sources with {arg('shards')}"
+    named = collection.stored.named
+    said = f"{named} has no shards, and {arg('on')} serves shards: index its sources with {arg('shards')}"
     raise UsageError(f"{said}, or leave out {arg('on')}", code="not-sharded", field="on")

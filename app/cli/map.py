@@ -136,7 +136,7 @@ def _print_map(found: "Map", json: bool, drawn: bool) -> None:
     parts = [counted(len(found), "document"), *fitted_told(report, "placed near their neighbours")]
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not on it"
-        parts.append(f"{newer}: sonde map {found.collection.path} --update {found.name}")
+        parts.append(f"{newer}: sonde map {found.collection.named} --update {found.name}")
     parts.append(f"made {found.run.created[:16].replace('T', ' ')} UTC" if drawn else f"{found.run.seconds:,.1f} s")
     say(f"{found.name}: {' · '.join(parts)}")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from ...indexer.wording import counted, shown_id
+from ...indexer.wording import counted, existing
 from .output import CollectionPath, Device, Json, print_json, say, snippet
 
 if TYPE_CHECKING:
@@ -162,10 +162,10 @@ def fields_to_show(show: str | None, collection: "Collection") -> list[str] | No
         return None
     known, names = list(collection.fields()), [name.strip() for name in show.split(",") if name.strip()]
     if not names:
-        raise UsageError(f"--show {show!r} names no field: {collection.path} has {', '.join(known) or 'none'}")
+        raise UsageError(f"--show {show!r} names no field: {existing(known)}")
     for name in names:
         if name not in known:
-            said = f"there is no field {name!r} in {collection.path}; its fields are: {', '.join(known) or 'none'}"
+            said = f"there is no field {name!r}: {existing(known)}"
             raise UsageError(said, code="unknown-field", field="show", value=name, alternatives=known)
     return names
 
@@ -229,11 +229,10 @@ def _similar(opened: "Collection", id: str, given: dict[str, Any]) -> "Results":
 
     try:
         return opened.similar(id, **given)
-    except SondeError:
+    except SondeError as error:
         if opened.documents([id]):
             raise
-        said = f"there is no document with the id {shown_id(id)} in {opened.path}"
-        raise SondeError(f"{said}: to search by a text, use --text") from None
+        raise SondeError(f"{error.message}: to search by a text, use --text") from None
 
 
 def standard_input() -> str:

@@ -151,7 +151,7 @@ def print_topics(found: "Topics", json: bool) -> None:
     parts += names_told(report)
     if found.newer:
         newer = f"{found.newer:,} newer {'document is' if found.newer == 1 else 'documents are'} not in it"
-        parts.append(f"{newer}: sonde topics {found.collection.path} --update {found.name}")
+        parts.append(f"{newer}: sonde topics {found.collection.named} --update {found.name}")
     parts += [f"{found.run.seconds:,.1f} s"] if found.run.seconds else []
     say(f"{found.name}: {' · '.join(parts)}")
     if not len(found):
@@ -172,7 +172,7 @@ def _finer(found: "Topics") -> str:
     if len(found) >= FEW or found.level != found.suggested:
         return ""
     sizes = {f"{name}:{found.run.name}": size for name, size in found.levels.items() if size > len(found)}
-    shown = (f"sonde runs show {found.collection.path} {quote(name)} ({size:,})" for name, size in sizes.items())
+    shown = (f"sonde runs show {found.collection.named} {quote(name)} ({size:,})" for name, size in sizes.items())
     return " · ".join(shown)
 
 

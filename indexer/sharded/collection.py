@@ -264,7 +264,7 @@ class ShardedCollection(StoredCollection):
                 if stored is None and not (self.path / COLLECTION).exists():
                     raise no_collection(self.path)
                 if stored is None:
-                    raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
+                    raise SondeError(f"{self.named} is empty: its first `sonde index` was stopped; run it again")
                 if len(stored.shards) != self._sharding.shards:
                     said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
                     said += f", not {self._sharding.shards}: restore the collection from a backup"
@@ -274,5 +274,5 @@ class ShardedCollection(StoredCollection):
                     return self._newest
                 except FileNotFoundError as error:
                     missing = error.filename
-            said = f"{missing} is missing: restore {self.path} from a backup, or index its sources into a new folder"
+            said = f"{missing} is missing: restore {self.named} from a backup, or index its sources into a new folder"
             raise SondeError(said, code="damaged")

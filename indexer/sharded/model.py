@@ -62,7 +62,7 @@ def previous_beside(collection: StoredCollection) -> tuple[Path, ModelSpec]:
     folder = model_folder(collection.path, previous) if previous else None
     known = Sharding.read(folder) if folder else None
     if folder is None or known is None:
-        raise SondeError(f"{collection.path} keeps no previous model: there is nothing to undo")
+        raise SondeError(f"{collection.named} keeps no previous model: there is nothing to undo")
     return folder, known.spec
 
 
@@ -126,7 +126,7 @@ def _catch_up(
 ) -> tuple[int, int]:
     """Embed documents that differ, shard by shard; return how many did, and how many passages were embedded."""
     if not any(state and state.documents for state in collection.stored_generation.shards):
-        raise SondeError(f"{collection.path} holds no documents: index some before you change the model")
+        raise SondeError(f"{collection.named} holds no documents: index some before you change the model")
     floor, docs = _floor(other), differing_documents(collection.shards, other)
     done = list(runner(_tasks(collection, other), load() if len(docs) else None, notify))
     differed, embedded = (sum(each.counts[name] for each in done) for name in ("differed", "embedded"))

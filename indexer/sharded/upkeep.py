@@ -91,7 +91,7 @@ def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runne
         for shard, found in broken.items():
             if lost := next((each.problem for each in found if each.part == "catalog"), None):
                 said = f"shard {shard}: {lost}: this cannot be rebuilt"
-                raise SondeError(f"{said}, so restore {collection.path} from a backup")
+                raise SondeError(f"{said}, so restore {collection.named} from a backup")
         tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
         lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
         encoder = collection.encoder if lacking else None

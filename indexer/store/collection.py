@@ -34,6 +34,10 @@ class StoredCollection:
 
     One object may be used from several threads. Every `view()` sees one generation, whole; the next one sees
     what was committed since.
+
+    Attributes:
+        path: The folder.
+        named: The folder as the caller named it, for messages.
     """
 
     sharded = False
@@ -46,7 +50,8 @@ class StoredCollection:
         device: str = "auto",
         loader: LoadEncoder | None = None,
     ) -> None:
-        self.path = path
+        self.path = path.absolute()  # a notebook may change its working directory
+        self.named = path
         self.device = device
         self._loader = loader
         self._encoder = encoder
@@ -54,7 +59,7 @@ class StoredCollection:
         self._local = threading.local()
         self._loading = threading.RLock()
         self._generation: Generation | None = None
-        self._loaded = Loaded(path, device)
+        self._loaded = Loaded(self.path, device)
         self._made = made_at(self.lasting_path)
 
     @classmethod
@@ -103,7 +108,7 @@ class StoredCollection:
         """
         stored = self.get("model")
         if stored is None:
-            raise SondeError(f"{self.path} is empty: its first `sonde index` was stopped; run it again")
+            raise SondeError(f"{self.named} is empty: its first `sonde index` was stopped; run it again")
         known = self._spec
         if known is None or known[0] != stored:
             known = self._spec = (stored, ModelSpec.from_dict(stored))
@@ -226,7 +231,7 @@ class StoredCollection:
         known = self._made
         self._look_again()
         if known not in (None, self._made):
-            raise SondeError(f"{self.path} was replaced by another collection: run the same command again")
+            raise SondeError(f"{self.named} was replaced by another collection: run the same command again")
         yield
 
     def _look_again(self) -> None:

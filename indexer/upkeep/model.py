@@ -102,7 +102,7 @@ def refuse_same(collection: StoredCollection, spec: ModelSpec) -> ModelSpec:
         UsageError: It has this model already.
     """
     if spec.fingerprint == collection.spec.fingerprint:
-        raise UsageError(f"{collection.path} already has the model {spec.name} with these settings: nothing to change")
+        raise UsageError(f"{collection.named} already has the model {spec.name} with these settings: nothing to change")
     return spec
 
 
@@ -130,7 +130,7 @@ def previous_beside(collection: StoredCollection) -> tuple[Path, ModelSpec]:
     previous = collection.get(PREVIOUS)
     folder = model_folder(collection.path, previous) if previous else None
     if folder is None or not (folder / "catalog.db").is_file():
-        raise SondeError(f"{collection.path} keeps no previous model: there is nothing to undo")
+        raise SondeError(f"{collection.named} keeps no previous model: there is nothing to undo")
     with closing(StoredCollection.open(folder)) as beside:
         return folder, beside.spec
 
@@ -200,7 +200,7 @@ def catch_up(
     """
     with closing(Catalog.open(collection.catalog_path)) as catalog:
         if not catalog.counts()[0]:
-            raise SondeError(f"{collection.path} holds no documents: index some before you change the model")
+            raise SondeError(f"{collection.named} holds no documents: index some before you change the model")
         new, gone = differing(catalog, other)
         if gone:
             delete_chosen(other, lambda _: gone)

@@ -139,7 +139,7 @@ class _Look:
         self.parts = self._column("split", settings.split)
         self.corpus = Corpus.of(view)
         if not self.corpus.documents:
-            raise SondeError(f"{collection.path} holds no documents to check")
+            raise SondeError(f"{collection.named} holds no documents to check")
         documents = list(document_texts(view.catalog))
         self.texts = [each.text if each.text.strip() else each.title for each in documents]
         self.languages = [each.language for each in documents]

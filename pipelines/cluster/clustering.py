@@ -102,7 +102,7 @@ def cluster(
         corpus = Corpus.of(view, None if settings.where is None else documents_where(view.catalog, settings.where))
         if not corpus.documents:
             if settings.where is None:
-                raise SondeError(f"{collection.path} holds no documents to cluster")
+                raise SondeError(f"{collection.named} holds no documents to cluster")
             hint = empty_hint(view.catalog, settings.where)
             raise SondeError(f"no document passes the filter {settings.where!r}{hint}")
         found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)

@@ -16,7 +16,7 @@ from typing import IO, Any, SupportsIndex
 from filelock import FileLock
 
 from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
-from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_durably
+from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.sharded.bucket import bucket_of
 from ...indexer.store.collection import StoredCollection
@@ -159,7 +159,7 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
         known = contents_by_id(view.catalog, ids)
     missing = next((id for id in ids if id not in known), None)
     if missing is not None:
-        raise SondeError(f"there is no document with the id {shown_id(missing)} in {collection.path}")
+        raise SondeError(f"there is no document with the id {shown_id(missing)} in {collection.named}")
     if grade is None:
         query = normalised_query(query)
         said = _last(collection.path / FILE)
@@ -195,7 +195,7 @@ def import_judgements(
     with collection.view() as view:
         known = contents_by_id(view.catalog, as_texts([*named], "id"))
     if not known:
-        said = f"none of the judged documents is in {collection.path}" if asked else "no query has a judgement"
+        said = f"none of the judged documents is in {collection.named}" if asked else "no query has a judgement"
         raise SondeError(f"{said}: do the ids match?", code="not-found", field="qrels")
     if strange := [key for key in qrels if key not in asked]:
         few = f"{counted(len(strange), 'judged query', 'judged queries')} without a text: {listed(strange)}"
@@ -293,6 +293,6 @@ def _fits(line: Mapping[str, Any]) -> bool:
 
 def _write(path: Path, content: bytes) -> None:
     try:
-        write_durably(path, lambda stream: stream.write(content))
+        write_output(path, lambda stream: stream.write(content))
     except OSError as error:
         raise disk_error(error, path) from None

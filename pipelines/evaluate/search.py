@@ -217,7 +217,7 @@ def evaluate_search(
     named = {id for key, _ in judged for id in qrels[key]}
     with collection.view() as view:
         if not any(view.document_number(id) is not None for id in sorted(named)):
-            said = f"{collection.path} has none of the judged documents, {listed(sorted(named))}"
+            said = f"{collection.named} has none of the judged documents, {listed(sorted(named))}"
             raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
     truth = {key: qrels[key] for key, _ in judged}
     found, first = [], None

@@ -66,7 +66,7 @@ def try_labels(
     with collection.view() as view:
         snapshot = Snapshot.of(view)
         if not len(snapshot.docs):
-            raise SondeError(f"{collection.path} holds no documents to label")
+            raise SondeError(f"{collection.named} holds no documents to label")
         drawn = np.random.default_rng(settings.seed).permutation(len(snapshot.docs))[:count]
         rows = np.sort(drawn)
         adapts = engine == "similarity" and not settings.multi_label and len(snapshot.docs) >= ENOUGH

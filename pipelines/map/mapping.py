@@ -118,7 +118,7 @@ def make_map(
         check_run_name(view.catalog, MAP, name, replace)
         corpus = Corpus.of(view)
         if not corpus.documents:
-            raise SondeError(f"{collection.path} holds no documents to map")
+            raise SondeError(f"{collection.named} holds no documents to map")
         places, fitted = fit_places(corpus.vectors, settings, notify)
         notify("naming regions")
         items = region_items(view, corpus, places, find_regions(places, settings.seed), settings.seed)

@@ -90,7 +90,7 @@ def ask(
     with collection.view() as view:
         names = list(view.fields)
     if field is not None and field not in names:
-        raise UsageError(f"there is no field {field!r} in {collection.path}; it has {', '.join(names) or 'none'}")
+        raise UsageError(f"there is no field {field!r} in {collection.named}; it has {', '.join(names) or 'none'}")
     field = field or next((name for wanted in ANSWER_FIELDS for name in names if name.lower() == wanted), None)
     with collection.view():  # a threshold holds for the model that it was found with
         stored = stored_defaults(collection).threshold if threshold is None else threshold

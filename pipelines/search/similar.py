@@ -11,6 +11,7 @@ from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View, document_vectors, normalized
+from ...indexer.wording import shown_id
 from .filters import check_filter
 from .first_stage import FirstStage
 from .hits import build_results
@@ -33,7 +34,7 @@ def similar(collection: StoredCollection, key: str | int, settings: SearchSettin
     with collection.view() as view:
         doc = view.document_number(key)
         if doc is None:
-            raise SondeError(f"there is no document with the id {key!r} in {collection.path}")
+            raise SondeError(f"there is no document with the id {shown_id(key)} in {collection.named}")
         [vector] = document_vectors(view, [doc])
         return _closest(view, key, vector, dense, (began, loading), without=doc)
 

@@ -9,6 +9,7 @@ from ...indexer.ingest.chunker import passage_text
 from ...indexer.lexical.analysis import stop_words
 from ...indexer.store.documents import languages_by_id
 from ...indexer.store.view import View
+from ...indexer.wording import shown_id
 from .excerpts import sentence_bounds
 from .rerank.stage import Reranker
 from .results import Hit, Match, Sentence, Why
@@ -60,7 +61,7 @@ def best_passage(view: View, key: str, query: str) -> str:
     """
     doc = view.document_number(key)
     if doc is None:
-        raise SondeError(f"there is no document with the id {key!r} in {view.collection.path}")
+        raise SondeError(f"there is no document with the id {shown_id(key)} in {view.collection.named}")
     rows, document = view.rows_of(doc), view.documents([doc])[doc]
     if not rows:
         return passage_text(document.title, document.text)

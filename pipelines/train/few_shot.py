@@ -152,7 +152,7 @@ def _stored(view: Any, examples: Sequence[LabelledExample]) -> list[int | None]:
     for example in examples:
         doc = view.document_number(example.id) if example.id is not None else None
         if example.id is not None and doc is None:
-            raise SondeError(f"the example {example.id!r} ({example.label}) is no document of {view.collection.path}")
+            raise SondeError(f"the example {example.id!r} ({example.label}) is no document of {view.collection.named}")
         found.append(doc)
     return found
 

@@ -113,7 +113,7 @@ def checked(asked: KnownQuery, collection: StoredCollection) -> KnownQuery:
     kept = [place for place, truth in enumerate(asked.truth) if any(key in known for key in truth)]
     if len(kept) < FEWEST:
         raise SondeError(
-            f"{len(kept)} of {len(asked)} queries have a right document in {collection.path}, at least {FEWEST} are "
+            f"{len(kept)} of {len(asked)} queries have a right document in {collection.named}, at least {FEWEST} are "
             "needed: are the ids those of the collection?"
         )
     return asked.take(kept)

@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 from typing import IO
 
+import pytest
+
 from sonde.indexer.files import write_durably, write_output
 
 
@@ -66,3 +68,17 @@ def test_a_link_that_the_user_named_stays_a_link(tmp_path: Path) -> None:
     link.symlink_to(target)
     write_output(link, lambda stream: stream.write(b"new"))
     assert link.is_symlink() and target.read_text() == "new"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes with names")
+def test_a_device_or_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    """Renaming over it made a file of /dev/null, for a user who may do that."""
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_output(pipe, lambda stream: stream.write(b"new"))
+    reader.join()
+    assert got == [b"new"]
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -37,7 +37,7 @@ def pairs_of_collection(collection: StoredCollection, made_of: str = "both", see
     rows = list(_rows(collection, made_of))
     if len(rows) < FEWEST:
         raise SondeError(
-            f"{collection.path} gives {len(rows)} pairs of {made_of}: at least {FEWEST} are needed; "
+            f"{collection.named} gives {len(rows)} pairs of {made_of}: at least {FEWEST} are needed; "
             "give a file of examples, or a collection with titles or longer texts"
         )
     if len(rows) > MOST:
