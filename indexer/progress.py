@@ -27,7 +27,7 @@ def silent(_: Progress | str) -> None:
 
 
 NOTE = "note: "
-"""Begins a sentence about what was done unasked."""
+"""Begins a sentence about what was done without asking."""
 
 
 class Noted:

@@ -76,7 +76,7 @@ class Opened:
 
     @property
     def id_column(self) -> str | None:
-        """The column of the source that the ids come from; None if they are hashes of the texts, or if nobody said.
+        """The column of the source that the ids come from; None if there is none, and ids are hashes of the texts.
 
         In results, exports and frames, this column is called `id`, and its values are text.
         """

@@ -178,7 +178,7 @@ class BuildReport:
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
     `became_text` names the fields that were of another type, and are text now because a value did not fit.
     `left_out` counts values that did not fit the types that their columns were given, by column.
-    `notes` says what the run did unasked: values that documents lost, columns that were left out or became text …
+    `notes` says what the run did without asking: values that documents lost, columns that became text …
     """
 
     added: int
