@@ -278,12 +278,11 @@ class _Finder:
 
 
 def _is_id(profile: Profile) -> bool:
-    """An `id` may repeat a little (the build counts duplicates); a `doc_id` on every passage is no key."""
+    """An `id` may repeat or be missing a little (a note counts both); a `doc_id` on every passage is no key."""
     whole = all(value.is_integer() for value in profile.values if isinstance(value, float))
-    if profile.kind not in ("text", "integer", "real") or not whole or any(value is None for value in profile.values):
-        return False
     own = normalised_name(profile.name) in ("id", "_id", "uuid", "guid", "uid")
-    return profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0
+    enough = profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0
+    return profile.kind in ("text", "integer", "real") and whole and enough
 
 
 def _is_code(profile: Profile) -> bool:

@@ -92,7 +92,8 @@ def to_pandas(collection: StoredCollection, *, vectors: bool = False) -> "pd.Dat
 def frame_of(rows: Iterable[dict[str, Any]], columns: Sequence[str] = BUILT_IN) -> "pd.DataFrame":
     """Return rows as a DataFrame, which has `columns` if there is no row.
 
-    Integers and booleans keep their type where values are missing: such a column has the type Int64 or boolean.
+    Integers and booleans keep their type where values are missing: such a column has the type Int64 or boolean. Times
+    are datetime64 in UTC, and so are dates that stand among times, which Python cannot compare with each other.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -103,10 +104,12 @@ def frame_of(rows: Iterable[dict[str, Any]], columns: Sequence[str] = BUILT_IN) 
         raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
     found = list(rows)
     frame = pd.DataFrame(found, columns=None if found else list(columns))
-    for name in frame.columns[frame.isna().any()]:
+    for name in frame.columns[frame.isna().any() | (frame.dtypes == "object")]:
         values = [row.get(name) for row in found]
-        if kind := _NULLABLE.get(pd.api.types.infer_dtype(values, skipna=True)):
-            frame[name] = pd.array(values, dtype=kind)
+        timed = any(isinstance(value, datetime) for value in values)
+        kind = "datetime64[us]" if timed else _NULLABLE.get(pd.api.types.infer_dtype(values, skipna=True))
+        if kind:
+            frame[name] = pd.Series(values, dtype=kind)
     return frame
 
 

@@ -75,6 +75,7 @@ def test_title_column(row, title):
             "using a hash of the text because doc_id repeats or is missing",
         ),
         ({"text": LONG, "id": lambda n: n // 2}, "id", "by name"),
+        ({"text": LONG, "id": lambda n: n or None}, "id", "by name"),
         ({"text": LONG, "id": "all alike"}, None, "using a hash of the text because id repeats or is missing"),
         ({"text": LONG}, None, "using a hash of the text"),
     ],
