@@ -87,7 +87,9 @@ def index(
     ann: Annotated[
         str | None,
         typer.Option(
-            "--ann", help="Kind of FAISS index, or auto. Default: that of the last run; auto for a new collection."
+            "--ann",
+            help="Kind of FAISS index: auto, exact, hnsw, hnsw-sq8, ivf, ivf-sq8, ivf-fastscan, ivf-pq, ivf-rabitq or "
+            "cagra. Default: that of the last run; auto for a new collection.",
         ),
     ] = None,
     recall: Annotated[
