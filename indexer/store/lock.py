@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
 from ..small_files import read_json
-from ..wording import on_one_line, shown_path
+from ..wording import counted, on_one_line, shown_path
 from .patience import Patience, asked
 
 if TYPE_CHECKING:
@@ -190,6 +190,9 @@ def _held(folder: Path) -> str:
     if {"vectors", "generations"} & set(names):
         return f"it has no {COLLECTION if 'generations' in names else 'catalog.db'}"
     others = [name for name in names if name not in ("writer.lock", "writer.json")]
+    known = [name for name in others if any((folder / name / file).is_file() for file in (COLLECTION, "catalog.db"))]
+    if known:
+        return f"it holds {counted(len(known), 'collection')}; name one, such as {on_one_line(str(folder / known[0]))}"
     held = f"it holds other files, such as {on_one_line(others[0])}" if others else "it is empty"
     return f"{held}; name a collection, or a new folder to index into"
 

@@ -79,6 +79,8 @@ def test_a_part_of_a_collection_names_the_whole(
     folder_of(Path("c.sonde/mine"), a_txt=b"x")
     held = "mine is not a Sonde collection: it holds other files, such as a.txt; name a collection, or a new folder"
     sonde("search", "c.sonde/mine", "late parcel").refused(held)
+    held = ". is not a Sonde collection: it holds 2 collections; name one, such as c.sonde"
+    sonde("search", ".", "late parcel").refused(held)
 
 
 def test_a_catalog_that_may_not_be_read(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
