@@ -1,5 +1,6 @@
 """Arguments and options of the Python API: settings from options, and values checked against their annotations."""
 
+import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -88,9 +89,15 @@ def checked(method: F) -> F:
             bound = signature.bind(*given, **options)
         except TypeError as error:  # Python's own message would name a class
             raise _not_bound(method.__name__, str(error)) from None
-        conform(bound, method, but=PROGRESS)
-        with _explained(bound.arguments):
-            found = method(*bound.args, **bound.kwargs)
+        try:
+            conform(bound, method, but=PROGRESS)
+            with _explained(bound.arguments):
+                found = method(*bound.args, **bound.kwargs)
+        except SondeError as error:
+            if not hasattr(builtins, "__IPYTHON__"):
+                raise
+            # A notebook would show a hundred lines of ours before the one that says what to do.
+            raise error.with_traceback(None) from error.__cause__
         return _iterated(found, bound.arguments) if inspect.isgenerator(found) else found
 
     return call  # type: ignore[return-value]

@@ -1,5 +1,6 @@
 """Arguments of the Python API are what their annotations say, or one line names the argument and what it takes."""
 
+import traceback
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -207,3 +208,17 @@ def test_a_call_without_an_argument_names_the_method_and_no_class(tmp_path):
         collection.search()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^counts: too many positional arguments$"):
         collection.counts(1, 2)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("notebook", [True, False])
+def test_a_notebook_shows_no_frames_of_ours(
+    local: Collection,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    notebook: bool,
+) -> None:
+    if notebook:
+        monkeypatch.setattr("builtins.__IPYTHON__", True, raising=False)
+    with pytest.raises(UsageError, match="there is no field 'strs'") as caught:
+        local.search("late", where="strs > 3")
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert (len(frames) == 2) == notebook, frames
