@@ -6,6 +6,7 @@ import { SCALE } from "./points.js";
 import { written } from "./table.js";
 
 const GAP = 6; // pixels between the legend and the edges of the map
+const WIDEST = 230; // pixels, as in style.css: the map makes room for any legend, so that it does not move with its colours
 
 export class Legend {
   /** `pick(column, value, more)` is called with the value of a group. */
@@ -31,11 +32,14 @@ export class Legend {
     refill(this.list, column.kind === "class" ? this.groups(column, counts, chosen, theme, excluded) : [scale(column)]);
   }
 
-  /** Lie at the side of the map where fewer points are under it while the whole map is shown. */
-  settle({ table, view }, name) {
+  /** Lie at the side where fewer points are under it while the whole map is shown, and let the points make room. */
+  settle(map, name) {
+    const { table, view } = map;
     const key = [name, view.width, view.height].join();
     if (key === this.settled || view.width < 2 || !this.element.offsetWidth) return;
     this.settled = key;
+    const whole = !view.write();
+    view.aside = 0;
     const { least, middle } = view, [wide, high] = [this.element.offsetWidth + GAP, this.element.offsetHeight + GAP];
     const low = middle[1] - (view.height / 2 - high) / least, side = (view.width / 2 - wide) / least;
     let [left, right] = [0, 0];
@@ -45,6 +49,10 @@ export class Legend {
       else if (table.x[row] > middle[0] + side) right++;
     }
     this.element.classList.toggle("wb-atright", right < left);
+    if (getComputedStyle(this.element).position === "absolute") view.aside = right < left ? WIDEST : -WIDEST;
+    if (!whole) return;
+    view.whole();
+    map.drawSoon();
   }
 
   groups(column, counts, chosen, theme, excluded) {

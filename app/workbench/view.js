@@ -2,12 +2,13 @@
 
 const TOP = 42; // pixels at the top where the tools lie: the whole map begins below them
 const ROOM = 1.08; // around the points, as a share of what they take
+const EDGE = 8; // pixels between the points and an edge, where they make room for the legend
 const NEAREST = 20_000; // times the whole map
 
 export class View {
   constructor([left, low, right, high]) {
     this.bounds = [left, low, right, high];
-    [this.width, this.height] = [1, 1];
+    [this.width, this.height, this.aside] = [1, 1, 0]; // aside: pixels for the legend, at the left where negative
     this.whole();
   }
 
@@ -49,7 +50,9 @@ export class View {
   /** What lies in the middle of the canvas where all of the map is shown. */
   get middle() {
     const [left, low, right, high] = this.bounds;
-    return [(left + right) / 2, (low + high) / 2 + TOP / 2 / this.least];
+    const free = Math.max((this.width - (right - left) * this.least) / 2 - EDGE, 0);
+    const shift = Math.sign(this.aside) * Math.min(free, Math.abs(this.aside) / 2);
+    return [(left + right) / 2 + shift / this.least, (low + high) / 2 + TOP / 2 / this.least];
   }
 
   get zoomed() {

@@ -237,6 +237,14 @@ def test_the_legend_lies_where_fewer_points_are_under_it(show: Show, empty: str)
     assert around is not None
     middle = legend["x"] + legend["width"] / 2 - around["x"]
     assert ("left" if middle < around["width"] / 2 else "right") == empty
+    left, right, wide = page.evaluate(
+        "(({ bounds, width, toScreen }) => [toScreen([bounds[0], 0])[0], toScreen([bounds[2], 0])[0], width])"
+        "({ bounds: root.workbench.map.view.bounds, width: root.workbench.map.view.width,"
+        "   toScreen: (place) => root.workbench.map.view.toScreen(place) })"
+    )
+    room = left if empty == "left" else wide - right
+    assert room == pytest.approx(min(wide - (right - left) - 8, (wide - (right - left)) / 2 + 115), abs=0.5)
+    assert page.evaluate("root.workbench.map.view.write()") == "", "it is the whole map"
 
 
 def test_the_state_round_trips_and_going_back_shows_it_again(show: Show) -> None:
