@@ -1,21 +1,20 @@
 """How good search is on judged queries: nDCG, recall, MRR and MAP, with paired tests between systems."""
 
 import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, did_you_mean, need
-from ...indexer.files import text_of
+from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.wording import listed
+from ...indexer.wording import counted, listed
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
 from ..search.trec import Query, run_queries
+from .qrels import Qrels, note_unknown_queries, own_ids, relevant
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -145,8 +144,6 @@ SIGIR 2004).
 """
 FIRST = 10
 
-Qrels = dict[str, dict[str, int]]
-
 
 @dataclass(frozen=True, slots=True)
 class SearchQuality:
@@ -179,53 +176,52 @@ class SearchQuality:
         }
 
 
-_GRADE = re.compile(r"-?[0-9]{1,9}")
-
-
-def read_qrels(path: Path) -> Qrels:
-    """Return the judgements in a TREC qrels file (`query 0 document grade`) or BEIR's TSV with a header.
-
-    Raises:
-        SondeError: The file cannot be read, or a line is no judgement.
-    """
-    judged: Qrels = {}
-    for number, line in enumerate(text_of(path, "the judgements").splitlines(), 1):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (number == 1 and not _GRADE.fullmatch(cells[-1].strip())):
-            continue
-        if len(cells) not in (3, 4) or not _GRADE.fullmatch(cells[-1].strip()):
-            raise SondeError(f"line {number} of {path} is not a judgement: expected query, document and grade")
-        judged.setdefault(cells[0], {})[cells[-2]] = int(cells[-1])
-    if not judged:
-        raise SondeError(f"{path} has no judgements")
-    return judged
-
-
 def evaluate_search(
-    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, variants: Sequence[tuple[str, SearchSettings]]
-) -> list[SearchQuality]:
-    """Return the quality of each variant, a name with its settings, over the queries that have judgements.
+    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels,
+    variants: Sequence[tuple[str, SearchSettings]], notify: Notify = silent,
+) -> list[SearchQuality]:  # fmt: skip
+    """Return the quality of each variant, a name with its settings, over the queries that have a relevant document.
+
+    Args:
+        collection: The collection.
+        queries: Ids and texts.
+        qrels: Grades by query id and document id.
+        variants: What to compare with the first.
+        notify: Receives notes on queries that are left out, and on documents that the collection does not have.
 
     Raises:
-        SondeError: No query has a judgement, or no judged document is in the collection.
+        SondeError: No query has a relevant document, or no judged document is in the collection.
         MissingExtraError: ir-measures is not installed.
     """
-    judged = [(key, text) for key, text in queries if key in qrels]
-    if not judged:
-        raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
-    check_measures()
-    named = {id for key, _ in judged for id in qrels[key]}
-    with collection.view() as view:
-        if not any(view.document_number(id) is not None for id in sorted(named)):
-            said = f"{collection.path} has none of the judged documents, {listed(sorted(named))}"
-            raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
-    truth = {key: qrels[key] for key, _ in judged}
+    judged, truth = _answered(collection, queries, qrels, notify)
     found, first = [], None
     for name, settings in variants:
         scores, second_stage = _scores(collection, judged, truth, settings)
         found.append(replace(_quality(name, scores, first), second_stage=second_stage))
         first = first or scores["ndcg@10"]
     return found
+
+
+def _answered(
+    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, notify: Notify
+) -> tuple[list[Query], Qrels]:
+    """Return the queries with a relevant document, and their judgements under the collection's own ids."""
+    judged = [(key, text) for key, text in queries if key in qrels]
+    if not judged:
+        raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
+    check_measures()
+    note_unknown_queries(queries, qrels, notify)
+    named = sorted({id for key, _ in judged for id in qrels[key]})
+    own = own_ids(collection, named, notify)
+    if not own:
+        said = f"{collection.path} has none of the judged documents, {listed(named)}"
+        raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
+    answered = [(key, text) for key, text in judged if relevant(qrels[key])]
+    if not answered:
+        raise SondeError("no judged query has a relevant document: such queries cannot tell a good ranking from a bad")
+    if without := len(judged) - len(answered):
+        notify(f"note: {counted(without, 'query', 'queries')} without a relevant document left out")
+    return answered, {key: {own.get(id, id): grade for id, grade in qrels[key].items()} for key, _ in answered}
 
 
 def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:

@@ -188,7 +188,7 @@ def tune_search(
     check_measures()
     spec = collection.spec
     logged = clicked(clicks, collection.get(ID_COLUMN)) if clicks else None
-    given = judged(queries, qrels) if queries and qrels else logged
+    given = judged(queries, qrels, notify) if queries and qrels else logged
     with _searched(collection, given, settings, notify) as (over, asked):
         with over.view() as view:
             found = _Tuning(over, view, asked, stored_defaults(collection), settings, notify).run()
@@ -221,7 +221,7 @@ def _searched(
 ) -> Iterator[tuple[StoredCollection, KnownQuery]]:
     """Give the collection to search and its queries: made ones search a small one of its own, made for the purpose."""
     if given is not None:
-        yield collection, checked(given, collection)
+        yield collection, checked(given, collection, notify)
         return
     asked, documents = made(collection, settings.seed, settings.queries)
     notify(asked.source)
