@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.wording import counted
+from ...indexer.wording import counted, shown_p
 from .bitext import evaluate_bitext
 from .groups import Named
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
@@ -211,7 +211,7 @@ def evaluate_search(
     for quality in found:
         values = quality.measures
         interval = "{:.3f} to {:.3f}".format(*quality.interval) if quality.interval else "–"
-        p = f"{quality.p:.3f}" if quality.p is not None else "–"
+        p = shown_p(quality.p) if quality.p is not None else "–"
         shown = f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {interval:>15}"
         shown += f" {values['recall@100']:>11.3f} {values['mrr@10']:>7.3f} {values['map@100']:>8.3f}"
         print(f"{shown} {p:>6} {values['judged@10']:>7.0%}")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.wording import counted, per_second, size
+from ...indexer.wording import counted, per_second, shown_p, size
 from .output import CollectionPath, Device, Json, print_json, progress, say
 from .upkeep import other_model_line
 
@@ -134,7 +134,7 @@ def _print(found: "ModelChange", opened: "Collection") -> None:
         gain = found.comparison.gains[0]
         print(
             f"{opened.path} keeps {found.before}: searches are significantly worse with {found.after} "
-            f"({gain.measure} {gain.difference:+.3f}, p {gain.p:.4f}); --anyway switches{_removes(opened)}"
+            f"({gain.measure} {gain.difference:+.3f}, p {shown_p(gain.p)}); --anyway switches{_removes(opened)}"
         )
     else:
         print(f"{opened.path} keeps {found.before}: leave out --dry-run to switch{_removes(opened)}")
@@ -152,7 +152,7 @@ def _print_comparison(found: "ModelComparison") -> None:
     rows = [("", before.model[-24:], after.model[-24:], "difference", "p")]
     rows += [
         (f"{gain.mode} {gain.measure}", f"{gain.before:.3f}", f"{gain.after:.3f}", f"{gain.difference:+.3f}",
-         f"{gain.p:.4f}")
+         shown_p(gain.p))
         for gain in found.gains
     ]  # fmt: skip
     rows.append(("passages", f"{before.passages:,}", f"{after.passages:,}", "", ""))

@@ -21,6 +21,7 @@ from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts
+from ...indexer.wording import shown_p
 from ..evaluate.judgements import judgements
 from ..evaluate.search import Run, per_query, randomisation
 from ..search.results import Mode
@@ -140,7 +141,7 @@ class ModelComparison:
         if gain.better:
             return None
         how = f"{'significantly worse' if gain.worse else 'not significantly better'} with {self.after.model}"
-        return f"searches are {how} ({gain.mode} {gain.measure} {gain.difference:+.3f}, p {gain.p:.4f})"
+        return f"searches are {how} ({gain.mode} {gain.measure} {gain.difference:+.3f}, p {shown_p(gain.p)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -175,7 +176,7 @@ def compare_models(
     truth: Run = {str(number): grades for number, grades in enumerate(asked.truth)}
     measured = [{mode: per_query(run, truth) for mode, run in each.items()} for each in runs]
     gains = [
-        ModelGain(mode, name, float(before.mean()), float(after.mean()), randomisation((after - before).tolist()))
+        ModelGain(mode, name, float(before.mean()), float(after.mean()), randomisation(after - before))
         for mode in MODES
         for name, before in measured[0][mode].items()
         for after in [measured[1][mode][name]]

@@ -15,8 +15,9 @@ from searched import QUERIES, collection  # noqa: F401  (fixture)
 import sonde as sonde_package
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.wording import shown_p
 from sonde.pipelines.evaluate.qrels import Qrels, read_qrels
-from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, modes, randomisation
+from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, gain, modes, randomisation
 from sonde.pipelines.search.settings import SearchSettings
 from sonde.pipelines.search.trec import read_queries, run_queries
 
@@ -113,7 +114,11 @@ def test_intervals_and_p_values() -> None:
         pytest.approx(np.mean(values) + error, abs=0.01),
     )
     assert bootstrap(values) == (low, high) != bootstrap(values, seed=1)
-    assert randomisation([0.1] * 20) == pytest.approx(1 / 2_001, abs=1e-3)
+    assert randomisation([0.1] * 20) == pytest.approx(1 / 10_001, abs=3e-4)
+    assert bootstrap([0.5] * 3) == (0.5, 0.5)
+    many = np.linspace(-0.1, 0.3, 50_000)
+    assert bootstrap(many) == (pytest.approx(0.099, abs=1e-3), pytest.approx(0.101, abs=1e-3))
+    assert gain("mean", many * 0, many).low == bootstrap(many)[0]
     assert randomisation([0.0] * 20) == 1.0
     assert randomisation([0.1, -0.1] * 10) > 0.9
     assert randomisation([0.2, 0.1, -0.05, 0.1]) == randomisation([0.2, 0.1, -0.05, 0.1])
@@ -195,6 +200,12 @@ def test_ids_that_a_run_would_merge_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SondeError, match="the query ids 'q 1' and 'q_1' would both be written as 'q_1'"):
         made.search_queries([("q 1", "lamp"), ("q_1", "screen")], run=tmp_path / "run.trec")
     assert not (tmp_path / "run.trec").exists() and not (tmp_path / "qrels.tsv").exists()
+
+
+def test_a_p_value_is_never_shown_as_zero() -> None:
+    assert [shown_p(p) for p in (1 / 10_001, 0.00099, 0.001, 0.0305, 1.0)] == [
+        "<0.001", "<0.001", "0.001", "0.030", "1.000",
+    ]  # fmt: skip
 
 
 def test_judgements_that_cannot_be_read(tmp_path: Path, collection: Collection) -> None:
