@@ -13,7 +13,7 @@ import numpy as np
 from _side_by_side import DATA
 
 import sonde
-from sonde.pipelines.evaluate.search import read_qrels
+from sonde.pipelines.evaluate.qrels import read_qrels
 from sonde.pipelines.search.trec import read_queries
 
 DOCUMENTS, QUERIES = 6_000, 500

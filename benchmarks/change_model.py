@@ -30,7 +30,10 @@ def main() -> None:
     given = parser.parse_args()
     first, second = given.models.split(",")
     print(f"{first} to {second}; {machine('sonde', 'onnxruntime')}\n")
-    print("| set | compared on | search | before | after | p (nDCG@10) |\n|---|---|---|---|---|---|", flush=True)
+    print(
+        "| set | compared on | search | before | after | 95 % interval | p (nDCG@10) |\n|---|---|---|---|---|---|---|",
+        flush=True,
+    )
     times = []
     with tempfile.TemporaryDirectory() as name:
         for each in given.sets.split(","):
@@ -77,7 +80,8 @@ def show(name: str, found: ModelChange) -> None:
     assert compared is not None
     for gain in compared.gains:
         if gain.measure == "ndcg@10":
-            row = f"{gain.mode} | {gain.before:.3f} | {gain.after:.3f} | {gain.p:.4f}"
+            interval = f"{gain.low:+.3f} to {gain.high:+.3f}"
+            row = f"{gain.mode} | {gain.before:.3f} | {gain.after:.3f} | {interval} | {gain.p:.4f}"
             print(f"| {name} | {compared.source} | {row} |", flush=True)
     for side in (compared.before, compared.after):
         print(f"<!-- {side.model}: {side.per_second:,.0f} passages a second, {side.bytes:,} bytes -->", flush=True)

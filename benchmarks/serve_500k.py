@@ -104,7 +104,7 @@ def query(collection: Path) -> None:
     from sonde.pipelines.search.candidates import DenseSearch
     from sonde.pipelines.search.first_stage import FirstStage
     from sonde.pipelines.search.hits import build_results
-    from sonde.pipelines.search.settings import DEPTH, SearchSettings
+    from sonde.pipelines.search.settings import DEPTH, SearchDefaults, SearchSettings
 
     opened = sonde.open(collection)
     sql = "SELECT text FROM documents WHERE doc % 2500 = 7"
@@ -113,7 +113,7 @@ def query(collection: Path) -> None:
     texts = [" ".join(text.split()[:9]) for text in texts][:QUERIES]
     vectors = opened.stored.encoder.encode_texts(texts, query=True)
     with opened.stored.view() as view:
-        settings = SearchSettings(k=10).resolved(view)
+        settings = SearchSettings(k=10).resolved(SearchDefaults.in_force(view))
     times = []
     for text, vector in zip(texts, vectors, strict=True):
         began = time.perf_counter()

@@ -42,6 +42,11 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(on_one_line, names[:LISTED])) + (" …" if len(names) > LISTED else "")
 
 
+def shown_p(p: float) -> str:
+    """Return a p-value with three decimals; one from resampling is never 0, so a smaller one is "<0.001"."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def on_one_line(name: str, most: int = NAME) -> str:
     """Return a name without line breaks, cut after `most` characters."""
     return cut(" ".join(name[: 10 * most].split()), most)

@@ -14,7 +14,8 @@ from .options import EvaluateOptions, TuneOptions
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.groups import ClusterQuality, LabelQuality
-    from ...pipelines.evaluate.search import Qrels, SearchQuality
+    from ...pipelines.evaluate.qrels import Qrels
+    from ...pipelines.evaluate.search import SearchQuality
     from ...pipelines.search.settings import SearchDefaults, SearchSettings
     from ...pipelines.search.trec import Query
     from ...pipelines.tune import TuneReport, TuneSettings
@@ -42,6 +43,7 @@ class Evaluating(Opened):
         *,
         modes: Sequence[str] = MODES,
         settings: "SearchSettings | None" = None,
+        progress: Notify = silent,
         **options: Unpack[EvaluateOptions],
     ) -> "list[SearchQuality]":
         """Measure search modes on queries with judgements: nDCG@10, recall@100, MRR@10 and MAP@100.
@@ -52,29 +54,32 @@ class Evaluating(Opened):
                 the judgements stored in the collection, with their queries.
             modes: Modes to compare; "rerank" is allowed too. Differences are relative to the first mode.
             settings: Base settings of the search; each option overrides the field of the same name.
+            progress: Receives notes: queries without a relevant document, ids that do not match, judgements that
+                contradict each other.
             **options: Any field of `sonde.SearchSettings`: `fusion`, `rerank_model` …
 
         Raises:
             UsageError: A mode or a setting is not valid.
-            SondeError: A file is not readable, or no query has a judgement.
+            SondeError: A file is not readable, or no query has a relevant document.
             MissingExtraError: ir-measures is not installed.
 
         Example:
             >>> shop.evaluate_search([("q1", "lamp")], {"q1": {"6": 1}}, modes=["lexical"])[0].measures["mrr@10"]
             1.0
         """
-        from ...pipelines.evaluate.search import evaluate_search, read_qrels
+        from ...pipelines.evaluate.qrels import read_qrels
+        from ...pipelines.evaluate.search import evaluate_search
         from ...pipelines.search.settings import SearchSettings
         from ...pipelines.search.trec import read_queries
 
-        base = settings_from(SearchSettings, settings, options, "evaluate_search", ("modes",))
+        base = settings_from(SearchSettings, settings, options, "evaluate_search", ("modes", *PROGRESS))
         if base.rerank and "rerank" not in modes:
             said = "reranking is measured as a mode of its own: leave out rerank, and add 'rerank' to modes"
             raise UsageError(said, code="conflict", field="rerank", value=True)
         variants = check_modes(modes, base)
         asked = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
-        truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
-        return evaluate_search(self.stored, asked, truth, variants)
+        truth = read_qrels(Path(qrels), progress) if isinstance(qrels, str | Path) else qrels
+        return evaluate_search(self.stored, asked, truth, variants, progress)
 
     def evaluate_labels(
         self, run: str | None = None, truth: "str | Path | Mapping[str, str | Sequence[str]] | None" = None

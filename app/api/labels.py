@@ -15,7 +15,7 @@ from .options import LabelOptions
 if TYPE_CHECKING:
     from ...pipelines.analysis.corpus import Change, Tagged
     from ...pipelines.evaluate.judgements import Judgements
-    from ...pipelines.evaluate.search import Qrels
+    from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.label import Classified, Corrected, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
     from ...pipelines.label.examples import LabelledExample
     from ...pipelines.search.trec import Query
@@ -303,11 +303,11 @@ class Labelling(Opened):
             1
         """
         from ...pipelines.evaluate.judgements import import_judgements
-        from ...pipelines.evaluate.search import read_qrels
+        from ...pipelines.evaluate.qrels import read_qrels
         from ...pipelines.search.trec import read_queries
 
         asked = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
-        truth = read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
+        truth = read_qrels(Path(qrels), progress) if isinstance(qrels, str | Path) else qrels
         return import_judgements(self.stored, asked, truth, progress)
 
     def judgements(self) -> "Judgements":

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.wording import counted
+from ...indexer.wording import counted, shown_p
 from .bitext import evaluate_bitext
 from .groups import Named
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
-    from ...pipelines.evaluate.search import Qrels
+    from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.search.trec import Query
     from ..api import Collection
 
@@ -169,7 +169,7 @@ def evaluate_search(
     The interval is a 95 % bootstrap interval of nDCG@10. p comes from a paired randomisation test against the first
     mode. Both need at least five queries. Without --queries and --qrels, the judgements stored in the collection are
     used (`sonde judge`). "judged" is the share of the first ten hits that have a judgement. A hit without a judgement
-    counts as not relevant.
+    counts as not relevant. Queries without a relevant document are left out.
 
     \b
     Examples:
@@ -194,7 +194,8 @@ def evaluate_search(
     chosen = modes.split(",")
     check_modes(chosen, settings)
     opened = open_collection(collection, device=device)
-    found = opened.evaluate_search(*_judged(opened, queries, qrels), modes=chosen, settings=settings)
+    judged = _judged(opened, queries, qrels)
+    found = opened.evaluate_search(*judged, modes=chosen, settings=settings, progress=lambda event: say(str(event)))
     for quality in found:
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
@@ -210,7 +211,7 @@ def evaluate_search(
     for quality in found:
         values = quality.measures
         interval = "{:.3f} to {:.3f}".format(*quality.interval) if quality.interval else "–"
-        p = f"{quality.p:.3f}" if quality.p is not None else "–"
+        p = shown_p(quality.p) if quality.p is not None else "–"
         shown = f"{quality.mode:<10} {values['ndcg@10']:>8.3f} {interval:>15}"
         shown += f" {values['recall@100']:>11.3f} {values['mrr@10']:>7.3f} {values['map@100']:>8.3f}"
         print(f"{shown} {p:>6} {values['judged@10']:>7.0%}")
@@ -230,10 +231,7 @@ def _judged(
     kept = collection.judgements()
     if not kept.answered:
         raise SondeError("no hit has been judged relevant here: use `sonde judge`, or give --queries and --qrels")
-    without = len(kept.queries) - len(kept.answered)
-    if without:
-        say(f"note: {counted(without, 'query', 'queries')} without a relevant document left out")
-    return kept.answered, kept.qrels
+    return kept.queries, kept.qrels
 
 
 def evaluate_labels(

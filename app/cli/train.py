@@ -97,11 +97,11 @@ def train_biencoder(
         return
     begun = f", from step {made.fit.resumed:,}" if made.fit.resumed else ""
     say(f"{counted(made.fit.steps, 'step')}{begun} in {made.fit.seconds:,.0f} s")
-    print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.held:,} held out")
+    print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.measured_on} held out")
     for each in made.gains:
         print(each)
-    if not made.gains[0].sure:
-        say(f"note: the interval of {made.gains[0].measure} reaches 0 or below: the gain may be chance")
+    for note in made.notes:
+        say(f"note: {note}")
     print(f"wrote {made.folder}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from ...indexer.store.kinds import LABEL
-from ...indexer.wording import counted
+from ...indexer.wording import counted, shown_p
 from ...pipelines.evaluate.judgements import Judgements
 from ..api import Collection
 from .jobs import Job
@@ -308,7 +308,7 @@ def _show_table(found: list[dict[str, Any]]) -> None:
                     "{:.3f} to {:.3f}".format(*each["interval"]) if each["interval"] else "–" for each in found
                 ],
                 "difference": [_signed(each["difference"]) for each in found],
-                "p": ["–" if each["p"] is None else f"{each['p']:.3f}" for each in found],
+                "p": ["–" if each["p"] is None else shown_p(each["p"]) for each in found],
                 "recall@100": [f"{each['recall@100']:.3f}" for each in found],
                 "MRR@10": [f"{each['mrr@10']:.3f}" for each in found],
                 "MAP@100": [f"{each['map@100']:.3f}" for each in found],

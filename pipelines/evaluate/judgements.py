@@ -22,9 +22,9 @@ from ...indexer.sharded.bucket import bucket_of
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
 from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
-from ...indexer.wording import counted, listed, shown_id
-from ..search.trec import Query
-from .search import Qrels
+from ...indexer.wording import shown_id
+from ..search.trec import Query, trec_ids
+from .qrels import Qrels, note_unknown_queries, own_ids
 
 FILE = JUDGEMENTS
 GRADES = range(11)
@@ -101,7 +101,7 @@ class Judgements:
 
         Raises:
             UsageError: Both are one file, or one is a folder.
-            SondeError: There are none, or a file cannot be written.
+            SondeError: There are none, two document ids would be written as one, or a file cannot be written.
         """
         check_different(qrels=qrels, queries=queries)
         for path in (qrels, queries):
@@ -109,8 +109,9 @@ class Judgements:
                 check_file(path)
         if not self.kept:
             raise SondeError("nothing has been judged in this collection: judge hits first, with `sonde judge`")
+        ids = trec_ids((judgement.id for judgement in self.kept), "document")
         rows = [(key, id, grade) for key, grades in self.qrels.items() for id, grade in grades.items()]
-        text = "".join(f"{key}\t0\t{' '.join(id.split())}\t{grade}\n" for key, id, grade in rows)
+        text = "".join(f"{key}\t0\t{ids[id]}\t{grade}\n" for key, id, grade in rows)
         asked = "".join(json.dumps({"_id": k, "text": t}, ensure_ascii=False) + "\n" for k, t in self.queries)
         for path, content in ((qrels, text), (queries, asked)):
             if path is not None:
@@ -191,20 +192,17 @@ def import_judgements(
     graded = {key: {id: _whole_grade(grade) for id, grade in qrels[key].items()} for key in asked}
     for key, text in asked.items():
         _check(as_text(text, "query"), [*graded[key]], max(graded[key].values(), default=None))
-    named = dict.fromkeys(id for grades in graded.values() for id in grades)
-    with collection.view() as view:
-        known = contents_by_id(view.catalog, as_texts([*named], "id"))
-    if not known:
+    own = own_ids(collection, as_texts([id for grades in graded.values() for id in grades], "id"), notify)
+    if not own:
         said = f"none of the judged documents is in {collection.named}" if asked else "no query has a judgement"
         raise SondeError(f"{said}: do the ids match?", code="not-found", field="qrels")
-    if strange := [key for key in qrels if key not in asked]:
-        few = f"{counted(len(strange), 'judged query', 'judged queries')} without a text: {listed(strange)}"
-        notify(f"note: left out {few}")
-    if missing := [id for id in named if id not in known]:
-        notify(f"note: left out {counted(len(missing), 'document')} not in the collection: {listed(missing)}")
+    note_unknown_queries(queries, qrels, notify)
+    with collection.view() as view:
+        known = contents_by_id(view.catalog, own.values())
     at, lines = _now(), list[dict[str, Any]]()
     for key, text in asked.items():
-        lines += _lines_of(text, {id: grade for id, grade in graded[key].items() if id in known}, known, at)
+        grades = {own[id]: grade for id, grade in graded[key].items() if own.get(id) in known}
+        lines += _lines_of(text, grades, known, at)
     _append(collection.path / FILE, lines)
     return len(lines)
 

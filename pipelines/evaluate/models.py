@@ -17,7 +17,8 @@ from ...indexer.store.view import normalized
 from ..search.trec import read_queries
 from ..similarity.pair_file import PairFile
 from ..similarity.similarity import cosines, embed_texts
-from .search import Qrels, check_measures, randomisation, read_qrels
+from .qrels import Qrels, read_qrels, relevant
+from .search import check_measures, randomisation
 from .sts import Correlation, check_scores, correlation
 from .variants import DIMENSIONS, EXACT, Cost, check_form, load_form, settled_memory, usual_forms, watched, weights_size
 
@@ -111,7 +112,7 @@ def read_retrieval(folder: Path) -> Retrieval:
     qrels = read_qrels(_file(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv"))
     documents = [item for item in read_source(corpus) if isinstance(item, Document)]
     ids = tuple(document.key or "" for document in documents)
-    asked = tuple((key, text) for key, text in queries if key in qrels)
+    asked = tuple((key, text) for key, text in queries if relevant(qrels.get(key, {})))
     if not asked or not {doc for key, _ in asked for doc in qrels[key]} & set(ids):
         raise SondeError(f"no judgement of {folder} names both a query and a document of it: do the ids match?")
     texts = tuple(passage_text(document.title, document.text) for document in documents)

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ...indexer.encoder import STATIC_MODEL
-from ...indexer.wording import size
+from ...indexer.wording import shown_p, size
 from .models import FormQuality
 from .variants import BUSY, DIMENSIONS, EXACT, PER_CHANNEL, PER_TENSOR, PRUNED
 
@@ -32,7 +32,7 @@ def _cells(row: FormQuality, first: FormQuality) -> tuple[str, ...]:
         str(row.dimension),
         f"{row.spearman:.4f}",
         "–" if row.ndcg is None else f"{row.ndcg:.4f}",
-        "–" if row.p is None else f"{row.p:.3f}",
+        "–" if row.p is None else shown_p(row.p),
         "–" if cut else f"{row.texts_per_second:,.0f}{star}",
         "–" if cut else f"{row.texts_per_core_second:,.0f}",
         "–" if cut else f"{getattr(row, name) / getattr(first, name):.2f}",

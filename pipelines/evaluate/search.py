@@ -1,26 +1,28 @@
 """How good search is on judged queries: nDCG, recall, MRR and MAP, with paired tests between systems."""
 
-import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, did_you_mean, need
-from ...indexer.files import text_of
+from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.wording import listed
+from ...indexer.wording import counted, listed
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
 from ..search.trec import Query, run_queries
+from .qrels import Qrels, note_unknown_queries, own_ids, relevant
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
-RESAMPLES = 2_000
+RESAMPLES = 10_000
+COSTLY_RESAMPLES = 2_000
+"""For a statistic that is not a mean, which takes much longer."""
+_BLOCK = 4_000_000
+"""Numbers that are drawn at once, so that many queries need no more memory than few."""
 FEWEST = 5
 """With fewer queries there is no interval and no test, because resampling so few says nothing about others."""
 Run = Mapping[str, Mapping[str, float]]
@@ -36,7 +38,7 @@ class Gain:
         examples: How many.
         before: Of the first system.
         after: Of the second.
-        low: Lower end of the 95 % interval of the difference (paired percentile bootstrap, 2,000 resamples).
+        low: Lower end of the 95 % interval of the difference (paired percentile bootstrap).
         high: Upper end.
     """
 
@@ -80,13 +82,14 @@ def gain(
         statistic: From such an array to the measure; the mean where None.
         seed: Of the resamples.
     """
-    of = statistic or (lambda values: float(values.mean()))
-    chance = np.random.default_rng(seed)
     count = len(before)
-    draws = chance.integers(count, size=(RESAMPLES, count))
-    differences = np.array([of(after[draw]) - of(before[draw]) for draw in draws])
+    if statistic is None:
+        low, high = bootstrap(after - before, seed)
+        return Gain(measure, count, float(before.mean()), float(after.mean()), low, high)
+    draws = np.random.default_rng(seed).integers(count, size=(COSTLY_RESAMPLES, count))
+    differences = np.array([statistic(after[draw]) - statistic(before[draw]) for draw in draws])
     low, high = np.nanquantile(differences, (0.025, 0.975))
-    return Gain(measure, count, of(before), of(after), float(low), float(high))
+    return Gain(measure, count, statistic(before), statistic(after), float(low), float(high))
 
 
 def check_measures() -> None:
@@ -145,8 +148,6 @@ SIGIR 2004).
 """
 FIRST = 10
 
-Qrels = dict[str, dict[str, int]]
-
 
 @dataclass(frozen=True, slots=True)
 class SearchQuality:
@@ -179,53 +180,52 @@ class SearchQuality:
         }
 
 
-_GRADE = re.compile(r"-?[0-9]{1,9}")
-
-
-def read_qrels(path: Path) -> Qrels:
-    """Return the judgements in a TREC qrels file (`query 0 document grade`) or BEIR's TSV with a header.
-
-    Raises:
-        SondeError: The file cannot be read, or a line is no judgement.
-    """
-    judged: Qrels = {}
-    for number, line in enumerate(text_of(path, "the judgements").splitlines(), 1):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or (number == 1 and not _GRADE.fullmatch(cells[-1].strip())):
-            continue
-        if len(cells) not in (3, 4) or not _GRADE.fullmatch(cells[-1].strip()):
-            raise SondeError(f"line {number} of {path} is not a judgement: expected query, document and grade")
-        judged.setdefault(cells[0], {})[cells[-2]] = int(cells[-1])
-    if not judged:
-        raise SondeError(f"{path} has no judgements")
-    return judged
-
-
 def evaluate_search(
-    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, variants: Sequence[tuple[str, SearchSettings]]
-) -> list[SearchQuality]:
-    """Return the quality of each variant, a name with its settings, over the queries that have judgements.
+    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels,
+    variants: Sequence[tuple[str, SearchSettings]], notify: Notify = silent,
+) -> list[SearchQuality]:  # fmt: skip
+    """Return the quality of each variant, a name with its settings, over the queries that have a relevant document.
+
+    Args:
+        collection: The collection.
+        queries: Ids and texts.
+        qrels: Grades by query id and document id.
+        variants: What to compare with the first.
+        notify: Receives notes on queries that are left out, and on documents that the collection does not have.
 
     Raises:
-        SondeError: No query has a judgement, or no judged document is in the collection.
+        SondeError: No query has a relevant document, or no judged document is in the collection.
         MissingExtraError: ir-measures is not installed.
     """
-    judged = [(key, text) for key, text in queries if key in qrels]
-    if not judged:
-        raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
-    check_measures()
-    named = {id for key, _ in judged for id in qrels[key]}
-    with collection.view() as view:
-        if not any(view.document_number(id) is not None for id in sorted(named)):
-            said = f"{collection.named} has none of the judged documents, {listed(sorted(named))}"
-            raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
-    truth = {key: qrels[key] for key, _ in judged}
+    judged, truth = _answered(collection, queries, qrels, notify)
     found, first = [], None
     for name, settings in variants:
         scores, second_stage = _scores(collection, judged, truth, settings)
         found.append(replace(_quality(name, scores, first), second_stage=second_stage))
         first = first or scores["ndcg@10"]
     return found
+
+
+def _answered(
+    collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, notify: Notify
+) -> tuple[list[Query], Qrels]:
+    """Return the queries with a relevant document, and their judgements under the collection's own ids."""
+    judged = [(key, text) for key, text in queries if key in qrels]
+    if not judged:
+        raise SondeError("no query has a judgement: do the ids of queries and judgements match?")
+    check_measures()
+    note_unknown_queries(queries, qrels, notify)
+    named = sorted({id for key, _ in judged for id in qrels[key]})
+    own = own_ids(collection, named, notify)
+    if not own:
+        said = f"{collection.named} has none of the judged documents, {listed(named)}"
+        raise SondeError(f"{said}: do the judgements belong to this collection?", code="not-found", field="qrels")
+    answered = [(key, text) for key, text in judged if relevant(qrels[key])]
+    if not answered:
+        raise SondeError("no judged query has a relevant document: such queries cannot tell a good ranking from a bad")
+    if without := len(judged) - len(answered):
+        notify(f"note: {counted(without, 'query', 'queries')} without a relevant document left out")
+    return answered, {key: {own.get(id, id): grade for id, grade in qrels[key].items()} for key, _ in answered}
 
 
 def modes(names: Sequence[Mode | str], settings: SearchSettings = SearchSettings()) -> list[tuple[str, SearchSettings]]:
@@ -290,19 +290,24 @@ def _quality(name: str, scores: dict[str, dict[str, float]], first: dict[str, fl
     )
 
 
-def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of the mean (Efron 1979), from 2,000 seeded resamples."""
-    chance = random.Random(seed)
-    means = sorted(sum(chance.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
-    return means[round(0.025 * (RESAMPLES - 1))], means[round(0.975 * (RESAMPLES - 1))]
+def bootstrap(values: Sequence[float] | np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of the mean (Efron 1979), from 10,000 seeded resamples."""
+    chance, given = np.random.default_rng(seed), np.asarray(values, np.float64)
+    means = [given[chance.integers(len(given), size=(rows, len(given)))].mean(1) for rows in _blocks(len(given))]
+    low, high = np.quantile(np.concatenate(means), (0.025, 0.975))
+    return float(low), float(high)
 
 
-def randomisation(gains: Sequence[float], seed: int = 0) -> float:
+def randomisation(gains: Sequence[float] | np.ndarray, seed: int = 0) -> float:
     """Return the two-sided p-value of a paired randomisation test: how often random signs give as large a mean."""
-    chance = random.Random(seed)
-    observed = abs(sum(gains))
-    larger = sum(
-        abs(sum(gain if chance.random() < 0.5 else -gain for gain in gains)) >= observed - 1e-12
-        for _ in range(RESAMPLES)
-    )
+    chance, given = np.random.default_rng(seed), np.asarray(gains, np.float64)
+    least = abs(given.sum()) - 1e-12
+    signs = (chance.integers(2, size=(rows, len(given))) * 2 - 1 for rows in _blocks(len(given)))
+    larger = sum(int((np.abs(some @ given) >= least).sum()) for some in signs)
     return (larger + 1) / (RESAMPLES + 1)
+
+
+def _blocks(count: int) -> list[int]:
+    """Return how many resamples of so many values to draw at once, until there are all."""
+    rows = max(1, _BLOCK // count)
+    return [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]

@@ -16,7 +16,7 @@ from .estimate import Estimate, shares
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
 from .relevance import lexical_relevance
 from .rerank.stage import DEPTH as RERANK_DEPTH
-from .settings import DEPTH, SearchSettings
+from .settings import DEPTH, SearchDefaults, SearchSettings
 from .shards import GatheredDense, ShardedDense, joined_dense
 from .weighting import FusionWeight
 
@@ -48,8 +48,12 @@ class FirstStage:
     tuned: Mapping[str, float]
 
     @classmethod
-    def over(cls, view: View, settings: SearchSettings, without: int | None = None) -> "FirstStage":
+    def over(
+        cls, view: View, settings: SearchSettings, without: int | None = None, defaults: SearchDefaults | None = None
+    ) -> "FirstStage":
         """Compile the filter and prepare to search the view; the document `without` is left out.
+
+        `defaults` apply where the settings are None; without them, those that the collection stores.
 
         Raises:
             UsageError: The filter is not valid.
@@ -57,7 +61,8 @@ class FirstStage:
         allowed = allowed_rows(view, settings.where)
         if without is not None:
             allowed = (view.generation.alive if allowed is None else allowed) & (view.generation.owners != without)
-        tuned, settings = settings.tuned(view), settings.resolved(view)
+        own = SearchDefaults.in_force(view) if defaults is None else defaults
+        tuned, settings = settings.tuned(own), settings.resolved(own)
         estimate = Estimate.over(view, allowed)
         dense = joined_dense if view.parts else DenseSearch
         return cls(view, settings, dense(view, allowed, settings.breadth), allowed, estimate, tuned)

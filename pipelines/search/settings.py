@@ -50,6 +50,11 @@ class SearchDefaults:
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in (stored or {}).items() if name in names})
 
+    @classmethod
+    def in_force(cls, view: View) -> Self:
+        """Return the settings that a view's collection stores."""
+        return cls.of(view.catalog.get(PROPERTY))
+
     @property
     def calibration(self) -> Calibration | None:
         """How similarities become chances here, if `sonde tune threshold` has stored it."""
@@ -147,9 +152,8 @@ class SearchSettings:
     rerank_weight: float | None = None
     rerank_budget: str | None = None
 
-    def resolved(self, view: View) -> "SearchSettings":
+    def resolved(self, own: SearchDefaults) -> "SearchSettings":
         """Return the settings with every None replaced by the collection's stored value or Sonde's default."""
-        own = SearchDefaults.of(view.catalog.get(PROPERTY))
         weight = own.weight if self.fusion == "convex" else None
         return replace(
             self,
@@ -160,15 +164,14 @@ class SearchSettings:
             rerank_weight=_first(self.rerank_weight, own.rerank_weight),
         )
 
-    def tuned(self, view: View) -> dict[str, float]:
+    def tuned(self, own: SearchDefaults) -> dict[str, float]:
         """Return the settings that `sonde tune` stored in the collection and that this search uses, by name."""
         stages = ["breadth"] if self.mode != "lexical" else []
         stages += ["depth"] if self.mode == "hybrid" else []
         stages += ["weight"] if self.mode == "hybrid" and self.fusion == "convex" else []
         stages += ["rerank_depth", "rerank_weight"] if self.rerank else []
         used = {name for name in stages if getattr(self, name) is None} | {"threshold"}
-        stored = SearchDefaults.of(view.catalog.get(PROPERTY)).chosen
-        return {name: value for name, value in stored.items() if name in used}
+        return {name: value for name, value in own.chosen.items() if name in used}
 
     def check(self) -> None:
         """Raise UsageError with the value if a setting is not valid."""

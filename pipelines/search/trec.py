@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,8 +59,11 @@ def run_queries(
 
     Raises:
         UsageError: A setting, the filter or a query is not valid.
-        SondeError: The collection's model, or the second stage's, is not available.
+        SondeError: The collection's model, or the second stage's, is not available, or two ids of the run would be
+            written as one.
     """
+    if run:
+        trec_ids((key for key, _ in queries), "query")  # before the work
     settings = replace(settings, collapse=settings.collapse and run is None)
     results = search_many(collection, [text for _, text in queries], settings, notify, excerpts and run is None)
     found = [(key, hits) for (key, _), hits in zip(queries, results, strict=True)]
@@ -70,17 +73,42 @@ def run_queries(
 
 
 def write_trec(path: Path, found: Sequence[tuple[str, Results]], tag: str) -> None:
-    """Write a TREC run: `query Q0 document rank score tag`. The format allows no spaces in ids, so they become `_`.
+    """Write a TREC run: `query Q0 document rank score tag`, with ids as `trec_ids` gives them.
 
     Scores have nine decimals: tools sort by them, and with fewer, near scores would be equal.
+
+    Raises:
+        SondeError: Two ids would be written as one, or the file cannot be written.
     """
+    queries = trec_ids((key for key, _ in found), "query")
+    documents = trec_ids((hit.id for _, results in found for hit in results), "document")
     lines = (
-        f"{_word(key)} Q0 {_word(hit.id)} {hit.rank} {hit.score:.9f} sonde-{tag}\n"
+        f"{queries[key]} Q0 {documents[hit.id]} {hit.rank} {hit.score:.9f} sonde-{tag}\n"
         for key, results in found
         for hit in results
     )
     write_output(path, lambda stream: stream.write("".join(lines).encode()))
 
 
-def _word(text: str) -> str:
-    return "_".join(text.split())
+def trec_ids(ids: Iterable[str], kind: str) -> dict[str, str]:
+    """Return each id as TREC files, both runs and qrels, have it.
+
+    Args:
+        ids: The ids of one file.
+        kind: What has them: "query" or "document".
+
+    Raises:
+        SondeError: Two ids would be written as one.
+    """
+    words = {id: one_word(id) for id in ids}
+    owners: dict[str, str] = {}
+    for id, word in words.items():
+        if (other := owners.setdefault(word, id)) != id:
+            said = f"the {kind} ids {other!r} and {id!r} would both be written as {word!r}"
+            raise SondeError(f"{said}, because TREC files have no spaces in ids: rename one of them", code="conflict")
+    return words
+
+
+def one_word(id: str) -> str:
+    """Return an id with `_` for its spaces, as TREC files have it."""
+    return "_".join(id.split())

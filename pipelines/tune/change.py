@@ -67,7 +67,7 @@ def change_model(
         collection: The collection, which others may read and write meanwhile.
         encoder: The other model.
         dry_run: Embed and compare, but do not switch.
-        anyway: Switch even if the other model is significantly worse.
+        anyway: Switch even if searches are, or may be, worse with the other model.
         seed: Decides which queries are made, if there are too few judgements.
         notify: Receives progress and sentences.
 
@@ -82,8 +82,8 @@ def change_model(
     with changing(collection.path):
         beside = _work(collection).embed_beside(collection, encoder, notify)
         comparison, notes = _compared(collection, beside, encoder, seed, notify)
-        wanted = not dry_run and (anyway or comparison is None or not comparison.worse)
-        if comparison and comparison.doubt and (wanted or not comparison.worse):  # else the refusal says it
+        wanted = not dry_run and (anyway or comparison is None or not comparison.refusal)
+        if comparison and comparison.doubt and (wanted or not comparison.refusal):  # else the refusal says it
             notes.insert(0, f"{comparison.doubt}{_advice(comparison, wanted)}")
         if not wanted:
             return ModelChange(

@@ -21,19 +21,22 @@ from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts
+from ...indexer.wording import counted, shown_p
 from ..evaluate.judgements import judgements
-from ..evaluate.search import Run, per_query, randomisation
+from ..evaluate.search import Run, bootstrap, per_query, randomisation
 from ..search.results import Mode
 from ..search.search import search_many
 from ..search.settings import SearchSettings
 from .queries import FEWEST, FINDS, KnownQuery, made
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense")
-"""What is compared: hybrid search, whose nDCG@10 decides, and the embeddings alone."""
+"""What is compared: hybrid search and the embeddings alone. The nDCG@10 of both decides."""
 JUDGED = 10
 """Queries with judgements from which both models are compared on them."""
 SURE = 0.05
 """The p-value below which a difference counts."""
+MARGIN = 0.02
+"""The loss of nDCG@10 that is accepted: Sonde switches only if the 95 % interval of the difference rules out more."""
 K = 10
 PACED = 128
 """Passages that each model embeds to show how fast it is."""
@@ -71,6 +74,8 @@ class ModelGain:
         measure: "ndcg@10" or "mrr@10".
         before: Value for the collection's model.
         after: Value for the other model.
+        low: Lower end of the 95 % interval of the difference (paired bootstrap).
+        high: Upper end.
         p: Two-sided p-value of the paired randomisation test of the difference.
     """
 
@@ -78,6 +83,8 @@ class ModelGain:
     measure: str
     before: float
     after: float
+    low: float
+    high: float
     p: float
 
     @property
@@ -95,6 +102,15 @@ class ModelGain:
         """Whether the other model is significantly better."""
         return self.difference > 0 and self.p < SURE
 
+    @property
+    def safe(self) -> bool:
+        """Whether the interval of the difference rules out a loss of more than `MARGIN`."""
+        return self.low >= -MARGIN
+
+    def __str__(self) -> str:
+        interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}"
+        return f"{self.mode} {self.measure} {self.difference:+.3f}, {interval}, p {shown_p(self.p)}"
+
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
@@ -103,7 +119,7 @@ class ModelComparison:
     Attributes:
         source: Where the queries come from, in words.
         queries: How many there are.
-        gains: Each measure in each mode; the first one decides.
+        gains: Each measure in each mode, hybrid nDCG@10 first.
         before: The model that the collection has.
         after: The other one.
         notes: Notes for the user.
@@ -118,8 +134,29 @@ class ModelComparison:
 
     @property
     def worse(self) -> bool:
-        """Whether hybrid searches are significantly worse with the other model."""
-        return self.gains[0].worse and not self.blind
+        """Whether hybrid or dense searches are significantly worse with the other model."""
+        return not self.blind and any(gain.worse for gain in self._deciding)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the collection keeps its model: searches are, or may be, worse with the other one; None if it need not.
+
+        A test that finds no significant loss is no reason to switch: with few queries it finds none of any size.
+        """
+        unsafe = [] if self.blind else [gain for gain in self._deciding if not gain.safe]
+        if not unsafe:
+            return None
+        gain = min(unsafe, key=lambda gain: (not gain.worse, gain.low))
+        if gain.worse:
+            return f"searches are significantly worse with {self.after.model} ({gain})"
+        return (
+            f"searches may be worse with {self.after.model} ({gain}): {counted(self.queries, 'query', 'queries')} do "
+            f"not rule out a loss of more than {MARGIN}"
+        )
+
+    @property
+    def _deciding(self) -> list[ModelGain]:
+        return [gain for gain in self.gains if gain.measure == "ndcg@10"]
 
     @property
     def blind(self) -> bool:
@@ -137,15 +174,15 @@ class ModelComparison:
                 f"({gain.mode} {gain.measure} {gain.before:.3f} and {gain.after:.3f}), so they cannot compare them: "
                 f"judge the hits of {JUDGED} queries with `sonde judge`"
             )
-        if gain.better:
-            return None
-        how = f"{'significantly worse' if gain.worse else 'not significantly better'} with {self.after.model}"
-        return f"searches are {how} ({gain.mode} {gain.measure} {gain.difference:+.3f}, p {gain.p:.4f})"
+        if self.refusal or gain.better:
+            return self.refusal
+        return f"searches are not significantly better with {self.after.model} ({gain})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         gains = [asdict(gain) | {"difference": gain.difference} for gain in self.gains]
-        return asdict(self) | {"gains": gains, "notes": list(self.notes), "worse": self.worse}
+        found = {"gains": gains, "notes": list(self.notes), "worse": self.worse, "refusal": self.refusal}
+        return asdict(self) | found
 
 
 def compare_models(
@@ -175,7 +212,14 @@ def compare_models(
     truth: Run = {str(number): grades for number, grades in enumerate(asked.truth)}
     measured = [{mode: per_query(run, truth) for mode, run in each.items()} for each in runs]
     gains = [
-        ModelGain(mode, name, float(before.mean()), float(after.mean()), randomisation((after - before).tolist()))
+        ModelGain(
+            mode,
+            name,
+            float(before.mean()),
+            float(after.mean()),
+            *bootstrap(after - before),
+            randomisation(after - before),
+        )
         for mode in MODES
         for name, before in measured[0][mode].items()
         for after in [measured[1][mode][name]]

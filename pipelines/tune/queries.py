@@ -4,18 +4,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ...indexer.document import Document
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.progress import Notify, silent
 from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import document_ids, document_texts
-from ..evaluate.search import read_qrels
+from ...indexer.store.documents import document_texts
+from ..evaluate.qrels import note_unknown_queries, own_ids, read_qrels, relevant
 from ..search.trec import read_queries
 
 FEWEST = 20
@@ -63,16 +64,15 @@ class KnownQuery:
         return self.take(sorted(order[::2])), self.take(sorted(order[1::2]))
 
 
-def judged(queries: Path, qrels: Path) -> KnownQuery:
-    """Return the queries of a file that have judgements.
+def judged(queries: Path, qrels: Path, notify: Notify = silent) -> KnownQuery:
+    """Return the queries of a file that have a relevant document; `notify` receives notes on ids that do not match.
 
     Raises:
         SondeError: A file cannot be read, or too few queries have a right document.
     """
-    truth = read_qrels(qrels)
-    known = [
-        (text, truth[key]) for key, text in read_queries(queries) if any(g > 0 for g in truth.get(key, {}).values())
-    ]
+    truth, asked = read_qrels(qrels, notify), read_queries(queries)
+    note_unknown_queries(asked, truth, notify)
+    known = [(text, truth[key]) for key, text in asked if relevant(truth.get(key, {}))]
     return _enough(
         KnownQuery(tuple(t for t, _ in known), tuple(j for _, j in known), f"judged queries of {queries.name}")
     )
@@ -102,21 +102,21 @@ def clicked(path: Path, own: str | None = None) -> KnownQuery:
     return _enough(KnownQuery(tuple(found), tuple(found.values()), f"queries and clicks of {path.name}"))
 
 
-def checked(asked: KnownQuery, collection: StoredCollection) -> KnownQuery:
-    """Return the queries with a right document in the collection.
+def checked(asked: KnownQuery, collection: StoredCollection, notify: Notify = silent) -> KnownQuery:
+    """Return the queries with a right document in the collection; `notify` receives a note on documents it lacks.
 
     Raises:
         SondeError: Too few have one: the ids are probably others.
     """
-    with collection.view() as view:
-        known = {id for _, id in document_ids(view.catalog)}
-    kept = [place for place, truth in enumerate(asked.truth) if any(key in known for key in truth)]
+    own = own_ids(collection, (id for truth in asked.truth for id in truth), notify)
+    kept = [p for p, truth in enumerate(asked.truth) if any(id in own and grade > 0 for id, grade in truth.items())]
     if len(kept) < FEWEST:
         raise SondeError(
             f"{len(kept)} of {len(asked)} queries have a right document in {collection.named}, at least {FEWEST} are "
             "needed: are the ids those of the collection?"
         )
-    return asked.take(kept)
+    named = replace(asked, truth=tuple({own.get(id, id): g for id, g in truth.items()} for truth in asked.truth))
+    return named.take(kept)
 
 
 def made(

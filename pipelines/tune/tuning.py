@@ -1,7 +1,7 @@
 """`sonde tune`: choose the best search settings on one half of the queries, check them on the other."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -44,11 +44,13 @@ class TuneTrial:
         self.vectors = vectors
         self._keys = dict(document_ids(view.catalog))
 
-    def values(self, settings: SearchSettings, reranker: Reranker | None = None) -> np.ndarray:
-        """Return float64 [n]: nDCG@10 of every query."""
-        ranked = FirstStage.over(self.view, settings).run(self.asked.texts, self.vectors)
+    def values(self, defaults: SearchDefaults, reranker: Reranker | None = None) -> np.ndarray:
+        """Return float64 [n]: nDCG@10 of every query, as if the collection stored these settings and no others."""
+        settings = SearchSettings(k=K, rerank=reranker is not None)
+        stage = FirstStage.over(self.view, settings, defaults=defaults)
+        ranked = stage.run(self.asked.texts, self.vectors)
         if reranker is not None:
-            resolved = settings.resolved(self.view)
+            resolved = stage.settings
             second = SecondStage(self.view, reranker, resolved.rerank_depth or K, weight=resolved.rerank_weight)
             ranked = [second.run(text, found)[0] for text, found in zip(self.asked.texts, ranked, strict=True)]
         run = {str(number): self._hits(found) for number, found in enumerate(ranked)}
@@ -186,10 +188,10 @@ def tune_search(
     check_measures()
     spec = collection.spec
     logged = clicked(clicks, collection.get(ID_COLUMN)) if clicks else None
-    given = judged(queries, qrels) if queries and qrels else logged
+    given = judged(queries, qrels, notify) if queries and qrels else logged
     with _searched(collection, given, settings, notify) as (over, asked):
         with over.view() as view:
-            found = _Tuning(over, view, asked, settings, notify).run()
+            found = _Tuning(over, view, asked, stored_defaults(collection), settings, notify).run()
         if over is not collection:
             with collection.view() as view:
                 if view.generation.spec != spec:
@@ -219,7 +221,7 @@ def _searched(
 ) -> Iterator[tuple[StoredCollection, KnownQuery]]:
     """Give the collection to search and its queries: made ones search a small one of its own, made for the purpose."""
     if given is not None:
-        yield collection, checked(given, collection)
+        yield collection, checked(given, collection, notify)
         return
     asked, documents = made(collection, settings.seed, settings.queries)
     notify(asked.source)
@@ -243,30 +245,34 @@ class _Tuning:
     """One setting after the other, each with the best of those before it."""
 
     def __init__(
-        self, collection: StoredCollection, view: View, asked: KnownQuery, settings: TuneSettings, notify: Notify
-    ) -> None:
+        self, collection: StoredCollection, view: View, asked: KnownQuery, stored: SearchDefaults,
+        settings: TuneSettings, notify: Notify,
+    ) -> None:  # fmt: skip
         self.collection, self.view, self.settings, self.notify = collection, view, settings, notify
         self.halves = asked.halves(settings.seed)
         encoder = collection.encoder
         self.vectors = [encoder.encode(encoder.tokenize(half.texts, query=True)) for half in self.halves]
         self.trials = [TuneTrial(view, half, vectors) for half, vectors in zip(self.halves, self.vectors, strict=True)]
-        self.plain = SearchSettings(depth=DEPTH, rerank_depth=RERANK_DEPTH)
+        self.before = self.kept = stored
         self.chosen: dict[str, float | None] = {}
         self.gains: list[Gain] = []
-        self.sure: dict[str, float | None] = {}
+
+    @property
+    def changed(self) -> dict[str, float | None]:
+        """The settings to store: those that differ from the ones in force, and are better."""
+        before, kept = asdict(self.before), asdict(self.kept)
+        return {name: value for name, value in kept.items() if value != before[name]}
 
     def run(self) -> "_Tuning":
-        first = self.settings
-        best = self._best(self.plain, "weight", (None, *WEIGHTS), None)
+        best = self._best(self.kept, "weight", (None, *WEIGHTS), None)
         best = self._best(best, "depth", DEPTHS, DEPTH)
-        self._check("first stage ndcg@10", self.plain, best, ("weight", "depth"))
-        if first.rerank:
-            inner = reranker_for(self.view, first.rerank_model, self.collection.device, self.notify)
+        self._check("first stage ndcg@10", best)
+        if self.settings.rerank:
+            inner = reranker_for(self.view, self.settings.rerank_model, self.collection.device, self.notify)
             second = Remembering(inner)
-            start = replace(best, rerank=True, rerank_weight=inner.weight)
-            tuned = self._best(start, "rerank_weight", RERANK_WEIGHTS, inner.weight, second)
-            tuned = self._best(tuned, "rerank_depth", RERANK_DEPTHS, RERANK_DEPTH, second)
-            self._check("second stage ndcg@10", start, tuned, ("rerank_weight", "rerank_depth"), second)
+            best = self._best(self.kept, "rerank_weight", (*RERANK_WEIGHTS, inner.weight), inner.weight, second)
+            best = self._best(best, "rerank_depth", RERANK_DEPTHS, RERANK_DEPTH, second)
+            self._check("second stage ndcg@10", best, second)
         self.breadth(*self.trials)
         return self
 
@@ -275,57 +281,61 @@ class _Tuning:
         ann = learn.view.generation.ann
         if ann is None or not ann.info.breadth:
             return
-        tried = sorted({max(1, round(times * ann.info.breadth)) for times in BREADTHS})
+        now = self.kept.breadth or ann.info.breadth
+        tried = sorted({max(1, round(times * ann.info.breadth)) for times in BREADTHS} | {now})
         reached = [one for one in tried if learn.recall(one).mean() >= ann.info.target]
         best = reached[0] if reached else tried[-1]
-        self.gains.append(gain("recall@10 of the index", check.recall(ann.info.breadth), check.recall(best)))
-        if best != ann.info.breadth and (self.gains[-1].sure or self.gains[-1].after >= ann.info.target):
-            self.chosen["breadth"] = self.sure["breadth"] = best
+        self.gains.append(gain("recall@10 of the index", check.recall(now), check.recall(best)))
+        if best != now and (self.gains[-1].sure or self.gains[-1].after >= ann.info.target):
+            self.chosen["breadth"] = best
+            self.kept = replace(self.kept, breadth=best)
 
     def _best(
-        self, settings: SearchSettings, name: str, tried: Sequence[float | None], default: float | None,
+        self, settings: SearchDefaults, name: str, tried: Sequence[float | None], default: float | None,
         second: Remembering | None = None,
-    ) -> SearchSettings:  # fmt: skip
-        """Return the settings with the best value of one of them; of equally good ones, the nearest to the default.
+    ) -> SearchDefaults:  # fmt: skip
+        """Return the settings with the best value of one of them; of equal ones, the nearest to that in force.
 
         A weight of None is chosen by the search for each query.
         """
-        means = []
+        stored = getattr(settings, name)
+        now = default if stored is None else stored
+        tried, means = tuple(dict.fromkeys((*tried, now))), []
         for number, value in enumerate(tried, 1):
             self.notify(Progress(f"tune {name}", number, len(tried), "values"))
             means.append(self.trials[0].values(replace(settings, **{name: value}), second).mean())  # type: ignore[arg-type]
-        far = [0.0 if value is None or default is None else abs(value - default) for value in tried]
+        far = [0.0 if value == now else 1.0 if value is None or now is None else abs(value - now) for value in tried]
         best = min(range(len(tried)), key=lambda place: (-round(means[place], 6), far[place], place))
         self.chosen[name] = tried[best]
-        return replace(settings, **{name: tried[best]})  # type: ignore[arg-type]
+        return settings if tried[best] == now else replace(settings, **{name: tried[best]})  # type: ignore[arg-type]
 
-    def _check(
-        self, what: str, before: SearchSettings, after: SearchSettings, names: tuple[str, ...],
-        second: Remembering | None = None,
-    ) -> None:  # fmt: skip
-        values: Callable[[SearchSettings], np.ndarray] = lambda settings: self.trials[1].values(settings, second)  # noqa: E731
-        self.gains.append(gain(what, values(before), values(after)))
+    def _check(self, what: str, best: SearchDefaults, second: Remembering | None = None) -> None:
+        """Measure the best settings on the other half, and keep them only if they are significantly better."""
+        before, after = (self.trials[1].values(settings, second) for settings in (self.kept, best))
+        self.gains.append(gain(what, before, after))
         if self.gains[-1].sure:
-            self.sure |= {name: self.chosen[name] for name in names}
+            self.kept = best
 
 
 def _stored(
     collection: StoredCollection, asked: KnownQuery, found: _Tuning, settings: TuneSettings, spec: ModelSpec
 ) -> TuneReport:
     notes: list[str] = []
-    if not found.sure:
+    changed = found.changed
+    if not changed:
         notes.append("nothing was stored: no gain on the other half is significant, so the settings stay as they are")
     stored = None
-    if found.sure and settings.keep:
+    if changed and settings.keep:
         facts = {
             "source": asked.source,
             "gains": [each.to_dict() for each in found.gains],
             "date": datetime.now(UTC).date().isoformat(),
             "settings": asdict(settings),
         }
-        known = stored_defaults(collection)
-        stored = replace(known, **found.sure, found=facts)
+        stored = replace(stored_defaults(collection), **changed, found=facts)  # type: ignore[arg-type]
         store_defaults(collection, stored, spec)
+        if "weight" in changed and stored.weight is None:
+            notes.append("the stored weight was removed: the weight is chosen for each query again")
     return TuneReport(asked.source, found.chosen, tuple(found.gains), stored, tuple(notes))
 
 

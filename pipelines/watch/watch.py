@@ -15,7 +15,7 @@ from ...indexer.store.kinds import WATCH
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item
 from ...indexer.store.view import View, normalized
-from ...indexer.wording import counted
+from ...indexer.wording import counted, shown_p
 from ..analysis.appeared import Place, around, find_places
 from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
@@ -76,7 +76,7 @@ class GroupChange:
             found += f"{counted(self.old, 'old text')} among them"
         else:
             found += f"{counted(self.old, 'old document')} ({self.old_share:.1%} of the old texts)"
-        return f"{found} · p {self.p:.3f}"
+        return f"{found} · p {shown_p(self.p)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

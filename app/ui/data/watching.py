@@ -4,7 +4,7 @@ import streamlit as st
 
 from ....indexer.store.kinds import MAP, WATCH, RunKind
 from ....indexer.store.runs import Item
-from ....indexer.wording import counted
+from ....indexer.wording import counted, shown_p
 from ...api import Collection
 from ...api.functions import among
 from ..jobs.panel import ask_name, may_start, start
@@ -66,4 +66,4 @@ def _figures(item: Item) -> str:
     data = item.data
     new = f"{counted(data['new'], 'new document')} ({data['new_share']:.1%} of the new texts)"
     old = f"{data['old']:,} old ({data['old_share']:.1%} of the old texts)"
-    return f"{new}, {old} · p {data['p']:.3f}"
+    return f"{new}, {old} · p {shown_p(data['p'])}"

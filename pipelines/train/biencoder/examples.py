@@ -87,7 +87,7 @@ def groups_of(*columns: Sequence[str]) -> np.ndarray:
     for column in columns:
         seen: dict[str, int] = {}
         for place, text in enumerate(column):
-            parents[root(place)] = root(seen.setdefault(" ".join(text.lower().split()), place))
+            parents[root(place)] = root(seen.setdefault(_plain(text), place))
     return np.array([root(place) for place in range(len(parents))], np.int64)
 
 
@@ -263,9 +263,61 @@ def _small_groups(groups: np.ndarray, most: int = 8) -> np.ndarray:
 
 def without(examples: Examples, others: Examples) -> Examples:
     """Return the examples that share no text with others."""
-    texts = {" ".join(text.lower().split()) for text in (*others.first, *others.second)}
+    texts = {_plain(text) for text in (*others.first, *others.second)}
     shared = [
-        any(" ".join(text.lower().split()) in texts for text in row)
+        any(_plain(text) in texts for text in row)
         for row in zip(*(column for column in (examples.first, examples.second) if column), strict=True)
     ]
     return examples.take(np.flatnonzero(~np.array(shared, bool)))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What a bi-encoder was measured on, and how much of it was trained on too.
+
+    Attributes:
+        kind: Of the examples.
+        examples: How many.
+        queries: Distinct first texts.
+        texts: Distinct passages of pairs; distinct texts of other kinds.
+        trained_on: How many of these texts are among those trained on.
+    """
+
+    kind: Kind
+    examples: int
+    queries: int
+    texts: int
+    trained_on: int
+
+    @classmethod
+    def of(cls, held: Examples, taught: Examples) -> "HeldOut":
+        """Compare what is held out with what is trained on."""
+        known = {
+            _plain(text) for text in (*taught.first, *taught.second, *(one for row in taught.wrong for one in row))
+        }
+        own = {_plain(text) for text in (held.second if held.kind == "pairs" else (*held.first, *held.second))}
+        return cls(held.kind, len(held), len(set(held.first)), len(own), len(own & known))
+
+    def __str__(self) -> str:
+        """The size in words: "13 queries (136 pairs)"."""
+        if self.kind == "pairs":
+            return f"{counted(self.queries, 'query', 'queries')} ({counted(self.examples, 'pair')})"
+        return counted(self.examples, "example")
+
+    def to_dict(self) -> dict[str, int]:
+        """Return JSON values."""
+        found = {"held_out": self.examples, "held_out_queries": self.queries, "held_out_texts": self.texts}
+        return found | {"held_out_texts_trained_on": self.trained_on}
+
+    @property
+    def overlap(self) -> str:
+        """What was trained on too, in words."""
+        noun = "passages" if self.kind == "pairs" else "texts"
+        if not self.trained_on:
+            return f"none of the held-out {noun} was trained on"
+        were = "was" if self.trained_on == 1 else "were"
+        return f"{self.trained_on:,} of the {self.texts:,} held-out {noun} {were} trained on too"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())

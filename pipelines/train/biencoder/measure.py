@@ -16,7 +16,7 @@ from ...evaluate.sts import spearman
 from ...search.results import Mode
 from ...search.settings import SearchSettings
 from ...search.trec import run_queries
-from .examples import Examples
+from .examples import Examples, HeldOut
 
 CORPUS = 5_000
 """Passages among which held-out queries look for theirs, unless told otherwise."""
@@ -116,7 +116,7 @@ _KINDS = {
 }
 
 
-def model_card(facts: dict[str, Any], found: tuple[Gain, ...]) -> str:
+def model_card(facts: dict[str, Any], held: HeldOut, found: tuple[Gain, ...]) -> str:
     """Return the card in Markdown, with the metadata that the model hub reads."""
     settings = facts["settings"]
     kind = "a low-rank change (LoRA, rank {lora}), merged" if settings["lora"] else "all weights but word embeddings"
@@ -138,7 +138,7 @@ def model_card(facts: dict[str, Any], found: tuple[Gain, ...]) -> str:
         "",
         f"{facts['trained']:,} examples of {facts['data']}: {_KINDS[facts['kind']]}. "
         + (mined if facts["kind"] == "pairs" else "")
-        + f"{facts['held_out']:,} others were held out; no text of theirs was trained on.",
+        + f"{held} were held out; {held.overlap}.",
         "",
         "## Recipe",
         "",

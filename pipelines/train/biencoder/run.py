@@ -24,12 +24,14 @@ from ..nli import base_folder
 from ..pairs import digest_of
 from ..precision import training_dtype
 from .batches import SOURCES, mined, pairs_of_collection
-from .examples import Examples, divided, read_examples, without
+from .examples import Examples, HeldOut, divided, read_examples, without
 from .fit import Fit, check_libraries, fit_biencoder, load_base
 from .measure import CORPUS, Outcome, gains, model_card, outcome
 from .settings import BiencoderSettings
 
 RUN = "run.json"
+FEW = 30
+"""Fewer measured queries or examples than this call for a note."""
 
 
 def begin_work(folder: Path, run: str) -> None:
@@ -70,7 +72,7 @@ class TunedBiencoder:
         folder: The model's folder; `--model` takes it.
         kind: Of the examples: "pairs", "scores" or "labels".
         trained: Examples trained on.
-        held: Examples measured on.
+        measured_on: What was held out, and how much of it was trained on too.
         gains: Each measure before and after.
         fit: Steps, losses, seconds.
     """
@@ -78,9 +80,27 @@ class TunedBiencoder:
     folder: Path
     kind: str
     trained: int
-    held: int
+    measured_on: HeldOut
     gains: tuple[Gain, ...]
     fit: Fit
+
+    @property
+    def held(self) -> int:
+        """Examples measured on."""
+        return self.measured_on.examples
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before trusting the figures."""
+        first, found = self.gains[0], list[str]()
+        if not first.sure:
+            found.append(f"the interval of {first.measure} reaches 0 or below: the gain may be chance")
+        if first.examples < FEW:
+            found.append(f"measured on {self.measured_on} only: the figures say little about others")
+        if self.measured_on.trained_on:
+            overlap = self.measured_on.overlap
+            found.append(f"{overlap}, so the figures may be too good: give other examples with {arg('held_out')}")
+        return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -88,11 +108,12 @@ class TunedBiencoder:
             "folder": str(self.folder),
             "kind": self.kind,
             "trained": self.trained,
-            "held_out": self.held,
+            **self.measured_on.to_dict(),
             "gains": {each.measure: each.to_dict() for each in self.gains},
             "steps": self.fit.steps,
             "resumed": self.fit.resumed,
             "seconds": round(self.fit.seconds, 1),
+            "notes": list(self.notes),
         }
 
 
@@ -158,9 +179,10 @@ def train_biencoder(
     tuned = _tuned(made, encoder, place, dtype)
     after = kept_outcome(work / "after", lambda: outcome(held, taught, tuned, corpus, work / "after", notify))
     found = gains(before, after)
-    facts = _facts(base, data, settings, taught, held, found, report, run)
-    finish(to, lambda path: _save(model, path, facts, found), facts)
-    return TunedBiencoder(to, taught.kind, len(taught), len(held), found, report)
+    tried = HeldOut.of(held, taught)
+    facts = _facts(base, data, settings, taught, tried, found, report, run)
+    finish(to, lambda path: _save(model, path, facts, tried, found), facts)
+    return TunedBiencoder(to, taught.kind, len(taught), tried, found, report)
 
 
 def _wrong(
@@ -211,7 +233,7 @@ def _tuned(folder: Path, like: Encoder, device: str, dtype: str) -> Encoder:
 
 
 def _facts(
-    base: str, data: Path | Examples, settings: BiencoderSettings, taught: Examples, held: Examples,
+    base: str, data: Path | Examples, settings: BiencoderSettings, taught: Examples, held: HeldOut,
     found: tuple[Gain, ...], report: Fit, run: str,
 ) -> dict[str, Any]:  # fmt: skip
     return {
@@ -219,7 +241,7 @@ def _facts(
         "data": data.name if isinstance(data, Path) else "examples given in Python",
         "kind": taught.kind,
         "trained": len(taught),
-        "held_out": len(held),
+        **held.to_dict(),
         "with_wrong_passages": sum(bool(texts) for texts in taught.wrong),
         "settings": asdict(settings) | {"rate": settings.highest_rate},
         "steps": report.steps,
@@ -229,7 +251,7 @@ def _facts(
     }
 
 
-def _save(model: Any, folder: Path, facts: dict[str, Any], found: tuple[Gain, ...]) -> None:
+def _save(model: Any, folder: Path, facts: dict[str, Any], held: HeldOut, found: tuple[Gain, ...]) -> None:
     with quiet():
         model.save(str(folder), create_model_card=False)
-    (folder / "README.md").write_text(model_card(facts, found), "utf-8")
+    (folder / "README.md").write_text(model_card(facts, held, found), "utf-8")

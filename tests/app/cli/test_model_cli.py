@@ -47,12 +47,14 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
     first, *table, last, kept = ran.out.splitlines()
     assert re.fullmatch(r"embedded 60 passages with other in \d+\.\d s", first)
     assert table[0] == "compared on 15 judged queries of the collection"
-    assert table[1].split() == ["fake", "other", "difference", "p"]
+    assert table[1].split() == ["fake", "other", "difference", "95", "%", "interval", "p"]
     assert [line.split("  ")[0] for line in table[2:]] == [
         "hybrid ndcg@10", "hybrid mrr@10", "dense ndcg@10", "dense mrr@10", "passages", "dimensions",
         "size of embeddings", "passages a second",
     ]  # fmt: skip
-    assert re.fullmatch(r"hybrid ndcg@10 +0\.\d{3} +0\.\d{3} +[+-]0\.\d{3} +[01]\.\d{4}", table[2])
+    assert re.fullmatch(
+        r"hybrid ndcg@10 +0\.\d{3} +0\.\d{3} +[+-]0\.\d{3} +[+-]0\.\d{3} to [+-]0\.\d{3} +[01]\.\d{3}", table[2]
+    )
     assert table[7].split() == ["dimensions", "16", "24"]
     assert last == f"{letters} now uses other instead of fake"
     assert re.fullmatch(
@@ -76,7 +78,7 @@ def test_it_embeds_compares_and_switches(sonde: Command, letters: Path) -> None:
 
 
 def test_a_model_that_is_not_better_is_switched_to_with_a_warning(sonde: Command, letters: Path) -> None:
-    said = r"note: searches are not significantly better with other \(hybrid ndcg@10 [+-]0\.\d{3}, p [01]\.\d{4}\): "
+    said = r"note: searches are not significantly better with other \(hybrid ndcg@10 \+0\.000, 95 % .*, p 1\.000\): "
     dry = sonde("model", letters, "--to", "other", "--dry-run")
     unless = "unless you need its languages, size or speed, "
     assert re.search(f"{said}{unless}keep the current model", dry.err)
@@ -90,14 +92,16 @@ def test_a_model_that_is_not_better_is_switched_to_with_a_warning(sonde: Command
 def test_a_significantly_worse_model_that_is_forced_has_the_warning_too(sonde: Command, letters: Path) -> None:
     ran = sonde("model", letters, "--to", "contrary", "--anyway")
     assert ran.code == 0
-    assert re.search(r"note: searches are significantly worse with other \(hybrid ndcg@10 -0\.\d+, p 0\.", ran.err)
+    assert re.search(
+        r"note: searches are significantly worse with other \(hybrid ndcg@10 -0\.\d+, 95 % .*, p <0\.001", ran.err
+    )
 
 
 def test_a_worse_model_is_refused_with_the_way_on(sonde: Command, letters: Path) -> None:
     ran = sonde("model", letters, "--to", "contrary")
     assert ran.code == 1
     assert re.search(
-        rf"{letters} keeps fake: searches are significantly worse with other \(ndcg@10 -0\.\d+, p 0\.0\d+\); "
+        rf"{letters} keeps fake: searches are significantly worse with other \(hybrid ndcg@10 -0\.\d+, 95 % .*\); "
         "--anyway switches, --discard removes the new embeddings",
         ran.out,
     )
@@ -116,7 +120,17 @@ def test_a_dry_run_changes_nothing(sonde: Command, letters: Path) -> None:
     found = json.loads(ran.out)
     assert (found["before"], found["after"], found["switched"], found["kept"]) == ("fake", "other", False, None)
     assert found["comparison"]["queries"] == 15
-    assert set(found["comparison"]["gains"][0]) == {"mode", "measure", "before", "after", "p", "difference"}
+    assert set(found["comparison"]["gains"][0]) == {
+        "mode",
+        "measure",
+        "before",
+        "after",
+        "low",
+        "high",
+        "p",
+        "difference",
+    }
+    assert found["comparison"]["refusal"] is None
     assert Collection.open(letters).model == "fake"
     assert sonde("model", letters, "--discard").out.startswith("removed the embeddings of other: ")
     assert sonde("model", letters, "--discard").err == "nothing to remove\n"

@@ -3,16 +3,21 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import ir_measures
 import numpy as np
 import pytest
 from command_line import Command
+from fake_encoder import FakeEncoder
 from searched import QUERIES, collection  # noqa: F401  (fixture)
 
+import sonde as sonde_package
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, modes, randomisation, read_qrels
+from sonde.indexer.wording import shown_p
+from sonde.pipelines.evaluate.qrels import Qrels, read_qrels
+from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, gain, modes, randomisation
 from sonde.pipelines.search.settings import SearchSettings
 from sonde.pipelines.search.trec import read_queries, run_queries
 
@@ -109,10 +114,98 @@ def test_intervals_and_p_values() -> None:
         pytest.approx(np.mean(values) + error, abs=0.01),
     )
     assert bootstrap(values) == (low, high) != bootstrap(values, seed=1)
-    assert randomisation([0.1] * 20) == pytest.approx(1 / 2_001, abs=1e-3)
+    assert randomisation([0.1] * 20) == pytest.approx(1 / 10_001, abs=3e-4)
+    assert bootstrap([0.5] * 3) == (0.5, 0.5)
+    many = np.linspace(-0.1, 0.3, 50_000)
+    assert bootstrap(many) == (pytest.approx(0.099, abs=1e-3), pytest.approx(0.101, abs=1e-3))
+    assert gain("mean", many * 0, many).low == bootstrap(many)[0]
     assert randomisation([0.0] * 20) == 1.0
     assert randomisation([0.1, -0.1] * 10) > 0.9
     assert randomisation([0.2, 0.1, -0.05, 0.1]) == randomisation([0.2, 0.1, -0.05, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("1 0 28 1.0\n1 0 29 1\n", {"1": {"28": 1, "29": 1}}),
+        ("1 0 28 2.00\n1 0 29 0.\n", {"1": {"28": 2, "29": 0}}),
+        ("query-id\tcorpus-id\tscore\n1\t28\t-1\n", {"1": {"28": -1}}),
+        ("query iter document relevance\n1 0 28 1\n", {"1": {"28": 1}}),
+    ],
+)
+def test_the_first_line_is_a_header_only_without_a_number(tmp_path: Path, content: str, found: Qrels) -> None:
+    """A first line with the grade 1.0 was passed over as a header."""
+    (tmp_path / "q.txt").write_text(content)
+    assert read_qrels(tmp_path / "q.txt") == found
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_grade_that_is_not_whole_is_refused_on_every_line(tmp_path: Path, number: int) -> None:
+    (tmp_path / "q.txt").write_text("1 0 27 1\n" * (number - 1) + "1 0 28 0.5\n1 0 29 1\n")
+    with pytest.raises(SondeError, match=f"line {number} of .* is not a judgement: .* a whole number"):
+        read_qrels(tmp_path / "q.txt")
+
+
+def test_lines_that_contradict_each_other_are_counted(tmp_path: Path) -> None:
+    told: list[object] = []
+    (tmp_path / "q.txt").write_text("1 0 a 1\n1 0 a 1\n1 0 b 1\n1 0 b 0\n")
+    assert read_qrels(tmp_path / "q.txt", told.append) == {"1": {"a": 1, "b": 0}}
+    said = "1 line with another grade than an earlier line (query 1, document b): the last one counts"
+    assert told == [f"note: q.txt has {said}"]
+
+
+def test_queries_without_a_relevant_document_are_left_out(collection: Collection) -> None:
+    """They counted as 0 in every measure, although the manual says that they are left out."""
+    queries = [(f"q{n}", query) for n, query in enumerate(QUERIES)]
+    qrels: Qrels = {"q0": {"1": 1, "none": 1}, "q1": {"2": 0}, "q2": {"3": -1}, "typo": {"1": 1}}
+    told: list[object] = []
+    [found] = collection.evaluate_search(queries, qrels, modes=["dense"], progress=told.append)
+    [alone] = collection.evaluate_search(queries[:1], {"q0": qrels["q0"]}, modes=["dense"])
+    assert found == alone and found.queries == 1
+    assert told == [
+        "note: left out 1 judged query without a text: typo",
+        "note: 1 judged document not in the collection, which no search can find: none",
+        "note: 2 queries without a relevant document left out",
+    ]
+    with pytest.raises(SondeError, match="no judged query has a relevant document"):
+        collection.evaluate_search(queries, {"q1": {"2": 0}})
+
+
+def test_ids_with_spaces_are_the_same_in_runs_and_qrels(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    rows = [{"id": id, "text": f"a {word} broke"} for id, word in (("doc a", "lamp"), ("b", "screen"))]
+    made = sonde_package.index(rows, tmp_path / "c.sonde", id="id", encoder=encoder)
+    made.judge("broken lamp", ["doc a"])
+    made.judgements().write(tmp_path / "qrels.tsv", tmp_path / "q.jsonl")
+    made.search_queries(tmp_path / "q.jsonl", run=tmp_path / "run.trec")
+    run = list(ir_measures.read_trec_run(str(tmp_path / "run.trec")))
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels.tsv")))
+    assert [(each.query_id, each.doc_id) for each in qrels] == [("q1", "doc_a")] == [(run[0].query_id, run[0].doc_id)]
+    told: list[object] = []
+    [kept] = made.evaluate_search([("q1", "broken lamp")], made.judgements().qrels, modes=["lexical"])
+    [read] = made.evaluate_search(tmp_path / "q.jsonl", tmp_path / "qrels.tsv", modes=["lexical"], progress=told.append)
+    assert (read, told) == (kept, [])
+
+
+def test_ids_that_a_run_would_merge_are_refused(tmp_path: Path) -> None:
+    encoder: Any = FakeEncoder()
+    rows = [{"id": id, "text": f"a {word} broke"} for id, word in (("doc a", "lamp"), ("doc_a", "screen"))]
+    made = sonde_package.index(rows, tmp_path / "c.sonde", id="id", encoder=encoder)
+    said = "the document ids 'doc a' and 'doc_a' would both be written as 'doc_a', because TREC files have no spaces"
+    with pytest.raises(SondeError, match=said):
+        made.search_queries([("1", "a lamp broke")], run=tmp_path / "run.trec")
+    made.judge("broke", ["doc a", "doc_a"])
+    with pytest.raises(SondeError, match=said):
+        made.judgements().write(tmp_path / "qrels.tsv")
+    with pytest.raises(SondeError, match="the query ids 'q 1' and 'q_1' would both be written as 'q_1'"):
+        made.search_queries([("q 1", "lamp"), ("q_1", "screen")], run=tmp_path / "run.trec")
+    assert not (tmp_path / "run.trec").exists() and not (tmp_path / "qrels.tsv").exists()
+
+
+def test_a_p_value_is_never_shown_as_zero() -> None:
+    assert [shown_p(p) for p in (1 / 10_001, 0.00099, 0.001, 0.0305, 1.0)] == [
+        "<0.001", "<0.001", "0.001", "0.030", "1.000",
+    ]  # fmt: skip
 
 
 def test_judgements_that_cannot_be_read(tmp_path: Path, collection: Collection) -> None:

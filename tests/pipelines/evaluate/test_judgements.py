@@ -16,7 +16,8 @@ from sonde.indexer.progress import Progress
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.upkeep.verify import verify
 from sonde.pipelines.evaluate.judgements import FILE, judge, judgements
-from sonde.pipelines.evaluate.search import Qrels, evaluate_search, modes, read_qrels
+from sonde.pipelines.evaluate.qrels import Qrels, read_qrels
+from sonde.pipelines.evaluate.search import evaluate_search, modes
 from sonde.pipelines.search.trec import read_queries
 
 ROWS = [
@@ -209,8 +210,8 @@ def test_judgements_of_a_test_set_are_imported(collection: Collection) -> None:
     qrels = {"a": {"1": 2, "2": -1, "9": 1}, "b": {"3": 0}, "lost": {"1": 1}}
     assert collection.import_judgements(queries, qrels, told.append) == 3
     assert told == [
+        "note: 1 judged document not in the collection, which no search can find: 9",
         "note: left out 1 judged query without a text: lost",
-        "note: left out 1 document not in the collection: 9",
     ]
     found = collection.judgements()
     assert [(each.query, each.id, each.grade) for each in found.kept] == [

@@ -26,7 +26,7 @@ from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 from sonde.pipelines.evaluate.search import gain, per_query
 from sonde.pipelines.train.biencoder import BiencoderSettings, pairs, read_examples, train_biencoder
 from sonde.pipelines.train.biencoder.batches import columns_of, mined, pairs_of_collection
-from sonde.pipelines.train.biencoder.examples import divided, groups_of
+from sonde.pipelines.train.biencoder.examples import HeldOut, divided, groups_of
 from sonde.pipelines.train.biencoder.measure import corpus_of
 
 pytest.importorskip("accelerate", reason="needs the extra train")
@@ -101,6 +101,14 @@ def test_texts_that_are_shared_bind_examples_together() -> None:
     taught, held = divided(judged, 0.1, seed=1)
     assert (len(taught), len(held), len(set(held.first))) == (216, 24, 2)
     assert not set(taught.first) & set(held.first)
+    shared = len(set(taught.second) & set(held.second))
+    tried = HeldOut.of(held, taught)
+    assert (str(tried), tried.trained_on) == ("2 queries (24 pairs)", shared)
+    assert tried.overlap == f"{shared} of the {len(set(held.second))} held-out passages were trained on too"
+    assert (
+        HeldOut.of(pairs(["q"], ["a"]), pairs(["r"], ["b"])).overlap == "none of the held-out passages was trained on"
+    )
+    assert HeldOut.of(pairs(["q"], ["A "]), pairs(["r"], ["b"], [["a"]])).trained_on == 1, "as a wrong passage"
     with pytest.raises(SondeError, match="none can be held out"):
         divided(pairs(["q"] * 40, [f"a{n}" for n in range(40)]), 0.1, seed=1)
 
@@ -313,5 +321,9 @@ def test_the_command(
     said = json.loads(ran.out)
     assert (ran.code, said["folder"], said["trained"], said["held_out"]) == (0, str(to), 32, 8)
     assert said["gains"]["mrr@10"]["examples"] == 8
+    assert (said["held_out_queries"], said["held_out_texts"], said["held_out_texts_trained_on"]) == (8, 8, 0)
+    assert "measured on 8 queries (8 pairs) only: the figures say little about others" in said["notes"]
+    card = (to / "README.md").read_text()
+    assert "8 queries (8 pairs) were held out; none of the held-out passages was trained on." in card
     assert list((tmp_path / "logs").glob("events.out.tfevents.*"))
     sonde("train", "biencoder", str(data), *options).refused("already exists", code=2)

@@ -16,7 +16,7 @@ from sonde.app.api.collection import Collection
 from sonde.indexer.errors import SondeError
 from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
-from sonde.pipelines.evaluate.search import evaluate_search, modes
+from sonde.pipelines.evaluate.search import evaluate_search, gain, modes
 from sonde.pipelines.search.settings import SearchDefaults, SearchSettings, store_defaults
 from sonde.pipelines.tune import change, models
 
@@ -98,18 +98,51 @@ def test_without_judgements_they_are_compared_on_queries_made_of_the_texts(colle
 
 def test_made_queries_that_find_almost_nothing_compare_nothing() -> None:
     old, new = (models.ModelSide(name, 8, 40, 640, 9.0, None) for name in ("old", "new"))
-    gain = models.ModelGain("hybrid", "ndcg@10", 0.031, 0.028, 0.01)
+    gain = models.ModelGain("hybrid", "ndcg@10", 0.031, 0.008, -0.03, -0.01, 0.01)
     found = models.ModelComparison("40 queries made of sentences", 40, (gain,), old, new, ())
     assert found.blind
     assert not found.worse
     assert found.doubt == (
-        "the queries made from these texts find almost nothing with either model (hybrid ndcg@10 0.031 and 0.028), so "
+        "the queries made from these texts find almost nothing with either model (hybrid ndcg@10 0.031 and 0.008), so "
         "they cannot compare them: judge the hits of 10 queries with `sonde judge`"
     )
     assert change._advice(found, True) == "; switch back with `sonde model --undo`"
     assert change._advice(found, False) == ""
     judged = replace(found, before=replace(found.before, judged=0.5))
     assert (judged.blind, judged.worse) == (False, True)
+
+
+def gain_of(mode: str, differences: list[float]) -> models.ModelGain:
+    found = gain("ndcg@10", np.full(len(differences), 0.5), 0.5 + np.array(differences))
+    test = models.randomisation(differences)
+    return models.ModelGain(mode, "ndcg@10", found.before, found.after, found.low, found.high, test)
+
+
+def test_few_queries_without_a_significant_loss_are_no_reason_to_switch() -> None:
+    """Eleven queries switched to a random model, because its loss was not significant."""
+    old, new = (models.ModelSide(name, 8, 40, 640, 9.0, 0.5) for name in ("old", "new"))
+    hybrid, dense = gain_of("hybrid", [0.01] * 11), gain_of("dense", [-0.2, 0.1, 0.0] * 3 + [-0.1, 0.1])
+    assert dense.p > 0.05 and not dense.safe and hybrid.safe
+    found = models.ModelComparison("11 judged queries", 11, (hybrid, dense), old, new, ())
+    assert not found.worse
+    assert found.refusal == (
+        f"searches may be worse with new ({dense}): 11 queries do not rule out a loss of more than 0.02"
+    )
+    assert re.fullmatch(r"dense ndcg@10 -0\.027, 95 % interval -0\.\d+ to \+0\.\d+, p 0\.\d+", str(dense))
+    many = replace(found, gains=(hybrid, gain_of("dense", [0.02, -0.02] * 500)))
+    assert many.refusal is None, "a small difference, known well"
+
+
+def test_a_model_that_may_be_worse_is_not_switched_to(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge_all(collection)
+    monkeypatch.setattr(models, "bootstrap", lambda values: (-0.05, 0.05))
+    monkeypatch.setattr(models, "SURE", 0.0)
+    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    assert found.comparison is not None and not found.comparison.worse
+    assert (found.switched, collection.model) == (False, "fake")
+    forced = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
+    assert forced.switched
+    assert forced.notes[0].startswith("searches may be worse with other (hybrid ndcg@10 ")
 
 
 def test_hits_that_nobody_judged_are_told() -> None:

@@ -1,6 +1,7 @@
 """Tuning: queries with known answers, settings that are chosen on one half, checked on the other, and used after."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.search.search import search, search_many
 from sonde.pipelines.search.settings import PROPERTY, SearchDefaults, SearchSettings, store_defaults, stored_defaults
-from sonde.pipelines.tune import TuneSettings, forget_defaults, tune_search
+from sonde.pipelines.tune import TuneSettings, forget_defaults, tune_search, tuning
 from sonde.pipelines.tune.queries import KnownQuery, clicked, judged, made
 from sonde.pipelines.tune.tuning import Remembering, TuneTrial
 
@@ -98,6 +99,83 @@ def test_the_stored_gain_is_that_of_the_other_half(noisy: StoredCollection, aske
         ]
         values.append(np.mean([1 / np.log2(rank + 1) if rank else 0.0 for rank in ranks]))
     assert (found.gains[0].before, found.gains[0].after) == (pytest.approx(values[0]), pytest.approx(values[1]))
+
+
+def ndcg(collection: StoredCollection, asked: KnownQuery) -> float:
+    """Return nDCG@10 of the search as it is now; each query has one right document."""
+    values = []
+    for results, truth in zip(search_many(collection, asked.texts, SearchSettings()), asked.truth, strict=True):
+        rank = next((hit.rank for hit in results if hit.id in truth), None)
+        values.append(1 / np.log2(rank + 1) if rank else 0.0)
+    return float(np.mean(values))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        SearchDefaults(weight=0.9, threshold=0.5),
+        SearchDefaults(weight=0.1, depth=25),
+        SearchDefaults(weight=0.37, depth=30, rerank_depth=20),
+        SearchDefaults(depth=200),
+    ],
+)
+def test_tuning_again_starts_from_the_settings_in_force_and_stores_what_it_measured(
+    noisy: StoredCollection, asked: tuple[Path, Path], before: SearchDefaults
+) -> None:
+    store_defaults(noisy, before)
+    other = judged(*asked).halves(0)[1]
+    was = ndcg(noisy, other)
+    found = tune_search(noisy, queries=asked[0], qrels=asked[1])
+    now, [gain] = ndcg(noisy, other), found.gains
+    assert gain.before == pytest.approx(was)
+    assert now == pytest.approx(gain.after if found.stored else was)
+    assert now >= was
+    after = stored_defaults(noisy)
+    kept = (after.threshold, after.rerank_depth, after.rerank_weight)
+    assert kept == (before.threshold, before.rerank_depth, before.rerank_weight)
+
+
+def test_a_weight_for_each_query_can_win_over_a_stored_one(noisy: StoredCollection, asked: tuple[Path, Path]) -> None:
+    with noisy.view() as view:
+        vectors = noisy.encoder.encode(noisy.encoder.tokenize(judged(*asked).texts, query=True))
+        trial = TuneTrial(view, judged(*asked), vectors)
+        plain = trial.values(SearchDefaults())
+        store_defaults(noisy, SearchDefaults(weight=1.0))
+    with noisy.view() as view:
+        trial = TuneTrial(view, judged(*asked), vectors)
+        assert trial.values(SearchDefaults()).tolist() == plain.tolist()
+        assert trial.values(SearchDefaults(weight=1.0)).mean() < plain.mean()
+
+
+def test_a_stored_weight_is_removed_if_one_for_each_query_is_better(
+    noisy: StoredCollection, asked: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_defaults(noisy, SearchDefaults(weight=1.0, threshold=0.5))
+    monkeypatch.setattr(tuning, "WEIGHTS", (1.0,))
+    found = tune_search(noisy, queries=asked[0], qrels=asked[1])
+    assert found.chosen["weight"] is None and found.gains[0].sure
+    assert (stored_defaults(noisy).weight, stored_defaults(noisy).threshold) == (None, 0.5)
+    assert found.notes == ("the stored weight was removed: the weight is chosen for each query again",)
+
+
+def test_the_second_stage_is_tuned_over_the_first_stage_that_is_kept(
+    noisy: StoredCollection, asked: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[SearchDefaults] = []
+    learn = judged(*asked).halves(0)[0].texts
+
+    def values(self: TuneTrial, defaults: SearchDefaults, reranker: Any = None) -> np.ndarray:
+        if reranker is not None:
+            tried.append(defaults)
+        best = reranker is None and self.asked.texts == learn and defaults.weight == 0.7
+        return np.full(len(self.asked), 1.0 if best else 0.5)
+
+    store_defaults(noisy, SearchDefaults(weight=0.3, depth=25))
+    monkeypatch.setattr(TuneTrial, "values", values)
+    settings = TuneSettings(rerank=True, rerank_model="late")
+    found = tune_search(noisy, settings, queries=asked[0], qrels=asked[1])
+    assert (found.chosen["weight"], found.stored) == (0.7, None)
+    assert {(each.weight, each.depth) for each in tried} == {(0.3, 25)}
 
 
 def test_nothing_is_stored_where_nothing_is_gained(tmp_path: Path, asked: tuple[Path, Path]) -> None:
@@ -198,10 +276,10 @@ def test_the_second_stage_is_tuned_from_scores_that_are_made_once(
     with noisy.view() as view:
         vectors = noisy.encoder.encode(noisy.encoder.tokenize(queries.texts, query=True))
         trial, second = TuneTrial(view, queries, vectors), Remembering(Words())  # type: ignore[arg-type]
-        plain = SearchSettings(weight=1.0, rerank=True, rerank_depth=50, rerank_weight=0.0)
+        plain = SearchDefaults(weight=1.0, rerank_depth=50, rerank_weight=0.0)
         worst = trial.values(plain, second).mean()
         count = len(asked_for)
-        best = trial.values(SearchSettings(weight=1.0, rerank=True, rerank_depth=50, rerank_weight=1.0), second).mean()
+        best = trial.values(replace(plain, rerank_weight=1.0), second).mean()
     assert best > worst + 0.2
     assert len(asked_for) == count == len(set(asked_for))
 
