@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...indexer.errors import Ids, Texts, UsageError, arg
 from ...indexer.progress import Notify, silent
@@ -63,7 +63,7 @@ class Labelling(Opened):
 
     def label_by_examples(
         self,
-        examples: "str | Path | Sequence[LabelledExample]",
+        examples: "str | Path | Sequence[LabelledExample] | Mapping[str, str] | Any",
         *,
         fine_tune: str | Path | None = None,
         settings: "LabelSettings | None" = None,
@@ -73,7 +73,9 @@ class Labelling(Opened):
         """Label every document, learning from a few examples of each label, and store the result as a run.
 
         Args:
-            examples: A table with a column `label` and a column `text` or `id`, or the examples themselves.
+            examples: A table with a column `label` and a column `text` or `id`: a path, a DataFrame or a list of
+                dictionaries. Or the label of each document by its id: a dictionary or a Series. Or a list of
+                `sonde.LabelledExample`.
             fine_tune: Fine-tune the bi-encoder on the examples first, and save it in this folder. If the folder
                 already holds a model, that model is used as it is.
             settings: Base settings; each option overrides the field of the same name.
@@ -93,11 +95,12 @@ class Labelling(Opened):
             {'fruit': 2, 'vehicles': 1}
         """
         from ...pipelines.label import LabelSettings
-        from ...pipelines.label.examples import read_labelled
+        from ...pipelines.label.examples import given_labelled, read_labelled
 
         given = settings_from(LabelSettings, settings, options, "label_by_examples", ("fine_tune", *PROGRESS))
+        own = self.stored.get(ID_COLUMN)
         known = (
-            read_labelled(Path(examples), self.stored.get(ID_COLUMN)) if isinstance(examples, str | Path) else examples
+            read_labelled(Path(examples), own) if isinstance(examples, str | Path) else given_labelled(examples, own)
         )
         from ...pipelines.train.few_shot import label_by_examples  # it needs torch, and a file does not
 
@@ -132,13 +135,14 @@ class Labelling(Opened):
         check_classify(texts, labels, given)
         return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
 
-    def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> "Corrected":
+    def correct(self, given: "Mapping[str, str | Sequence[str]] | Any", run: str | None = None) -> "Corrected":
         """Store corrections to the labels of documents; the next labelling with the run's name applies them.
 
         The result names the run that was corrected.
 
         Args:
-            given: One or several labels for each document id; "none of these" means that no label fits.
+            given: One or several labels for each document id; "none of these" means that no label fits. A dictionary, a
+                Series whose index holds the ids, or a DataFrame with the columns `id` and `label`.
             run: The label run to correct. If None, the newest one that has these labels, or "labels" if no label run
                 exists yet.
 
@@ -151,7 +155,9 @@ class Labelling(Opened):
             Corrected(run='kinds', documents=1, total=1)
         """
         from ...pipelines.label import correct
+        from ...pipelines.label.truth import given_truth
 
+        given = given_truth(given, "given", self.stored.get(ID_COLUMN))
         named = given.values() if run is None and isinstance(given, Mapping) else ()
         lists = [[names] if isinstance(names, str) else names for names in named]
         said = [name for names in lists if isinstance(names, (list, tuple)) for name in names]

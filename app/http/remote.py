@@ -156,6 +156,10 @@ ABSENT: Mapping[str, str] = {
 """Attributes and methods that only a local collection has, with what to use instead."""
 
 
+LABELS_BY_ID = ("given", "truth")
+"""Arguments that take a Series or a table of labels, which this machine turns into a mapping."""
+
+
 class Calls(Protocol):
     """The part of a collection that a remote run uses."""
 
@@ -214,7 +218,7 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
         named = _named(local.__name__, signature, arguments, options)
         check_settings(local, named)
-        found = self.call(path, options_of(named))
+        found = self.call(path, options_of(_with_labels_by_id(named)))
         return iter(found) if streams else found
 
     return call
@@ -237,6 +241,14 @@ def _named(
     named = {name: value for name, value in bound.items() if name != "self"}
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
     return named | dict(named.pop(rest, {})) if rest else named
+
+
+def _with_labels_by_id(given: dict[str, Any]) -> dict[str, Any]:
+    if not any(name in given for name in LABELS_BY_ID):
+        return given
+    from ...pipelines.label.truth import given_truth
+
+    return {name: given_truth(value, name) if name in LABELS_BY_ID else value for name, value in given.items()}
 
 
 class RemoteTopics(TopicsLike):
