@@ -177,7 +177,7 @@ class Labelling(Opened):
 
         return corrections(self.stored, self._run_with_corrections(run))
 
-    def save_corrections(self, path: Path, run: str | None = None, progress: Notify = silent) -> int:
+    def save_corrections(self, path: str | Path, run: str | None = None, progress: Notify = silent) -> int:
         """Write the corrections of a label run to a .csv or .jsonl file; return how many there are.
 
         Raises:
@@ -191,9 +191,9 @@ class Labelling(Opened):
         from ...indexer.store.export import refuse_source
         from ...pipelines.label.corrections import write_corrections
 
-        refuse_source(self.stored, path)
+        refuse_source(self.stored, Path(path))
         found = self.corrections(run)
-        write_corrections(found, path, progress)
+        write_corrections(found, Path(path), progress)
         return len(found)
 
     def forget_corrections(self, ids: Ids, run: str | None = None) -> int:

@@ -153,7 +153,7 @@ class Map:
             SondeError: The file cannot be written.
             MissingExtraError: What draws it is not installed.
         """
-        check_plot_target(Path(path))
+        check_plot_target(path)
         if points < 1:
             raise out_of_range("points", points, "give a whole number from 1")
         rows = sample_rows(len(self), points, self.run.parameters.get("seed", 0))
@@ -166,7 +166,7 @@ class Map:
         shown = f"{self.collection.path.name} · {counted(len(self), 'document')}"
         shown += f" ({self.name})" if self.name != "map" else ""
         labels = [PlotLabel(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
-        write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), Path(path))
+        write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), path)
 
     def _coloring(self, view: View, docs: np.ndarray, places: np.ndarray, color: str | None) -> Coloring:
         if color is None:

@@ -93,7 +93,7 @@ class Breakdown:
         terms = {(0, part): words for (topic, part), words in self.terms.items() if topic == place}
         return replace(self, topics=(self.topics[place],), counts=self.counts[[place]], terms=terms, without=0)
 
-    def draw(self, path: Path, title: str, *, shares: bool = False) -> None:
+    def draw(self, path: str | Path, title: str, *, shares: bool = False) -> None:
         """Draw lines over periods, or a bar for each class, to an .html, .png or .svg file.
 
         Args:

@@ -293,7 +293,7 @@ class Topics(Sequence[Topic]):
         rewrite(self.collection, self.run, found, change, self._notify)
         return Topics(self.collection, self.name, self._notify)
 
-    def draw_tree(self, path: Path) -> None:
+    def draw_tree(self, path: str | Path) -> None:
         """Draw the tree of the run's dense groups to an .html, .png or .svg file.
 
         Raises:
