@@ -45,6 +45,7 @@ class Opened:
         self.stored = stored
 
     @classmethod
+    @checked
     def open(
         cls,
         path: str | Path,
