@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
+from ...indexer.errors import SondeError
 from ...indexer.sharded import open_stored
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
@@ -89,4 +90,8 @@ class Opened:
             return view.catalog.counts()[0]
 
     def __repr__(self) -> str:
-        return f"Collection({str(self.path)!r}, {counted(len(self), 'document')})"
+        try:
+            state = counted(len(self), "document")
+        except (SondeError, OSError):  # a debugger or a notebook shows it, whatever happened to the folder
+            state = "not readable" if self.path.exists() else "gone"
+        return f"Collection({str(self.path)!r}, {state})"

@@ -1,6 +1,7 @@
 """What a data scientist does in a notebook: progress, paths as text, models that are loaded already."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,17 @@ def test_files_are_named_by_text(local: Collection, tmp_path: Path) -> None:
     local.judge("battery", "1")
     local.judgements().write(str(tmp_path / "judged.qrels"), str(tmp_path / "queries.jsonl"))
     assert (tmp_path / "queries.jsonl").read_text().endswith('"text": "battery"}\n')
+
+
+def test_a_collection_shows_itself_when_it_is_gone(local: Collection) -> None:
+    assert repr(local) == f"Collection({str(local.path)!r}, 3 documents)"
+    shutil.rmtree(local.path)
+    assert repr(local) == f"Collection({str(local.path)!r}, gone)"
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("stars < 3", "2 documents pass"), ("stars = 5", "1 document passes"), ("stars > 9", "no document passes")],
+)
+def test_a_filter_that_matches_is_explained_by_how_many(local: Collection, where: str, said: str) -> None:
+    assert local.explain_filter(where) == f"{said} the filter"
