@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...indexer.errors import UsageError
+from ...indexer.store.tabular import Shown, Tabular
 from ...indexer.wording import counted
 
 if TYPE_CHECKING:  # a type checker sees the local classes
@@ -15,7 +16,11 @@ if TYPE_CHECKING:  # a type checker sees the local classes
     from ...pipelines.topics import Topic
     from ...pipelines.topics import Topics as TopicsLike
 else:
-    MapLike, TopicsLike = object, Sequence
+    MapLike = Tabular
+
+    class TopicsLike(Shown, Sequence):
+        """What a remote run is besides the answers of the service."""
+
 
 READING = (
     "ask",
@@ -113,6 +118,7 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "of",
             "outliers",
             "over",
+            "rows",
             "run",
             "search",
             "suggested",
@@ -122,7 +128,7 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("merge", "reduce", "split", "update"),
     ),
-    "map_run": (("name", "newer", "places", "regions", "run"), ("update",)),
+    "map_run": (("name", "newer", "places", "regions", "rows", "run"), ("update",)),
 }
 """For each method that opens a run: the names that read its topics or map, and the methods that change them."""
 NOTHING = "nothing-to-index"
