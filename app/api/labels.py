@@ -247,12 +247,12 @@ class Labelling(Opened):
 
         return to_confirm(self.stored, run, k)
 
-    def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: "Change" = "new") -> "Tagged":
+    def tag(self, name: str, *, ids: Ids | None = None, where: str | None = None, change: "Change" = "new") -> "Tagged":
         """Tag documents; filters, exports and maps refer to the tag as "tag:NAME".
 
         Args:
             name: The tag's name.
-            ids: One or several document ids.
+            ids: One or several document ids; an empty list adds or removes none.
             where: A filter; documents that match it are included in addition to `ids`.
             change: How to treat an existing tag of this name: "new" raises an error, "add" and "remove" change the tag,
                 "replace" overwrites it.

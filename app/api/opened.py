@@ -1,12 +1,13 @@
 """An open collection: the base class of every part of the Python API."""
 
+from numbers import Integral
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, as_text
 from ...indexer.sharded import open_stored
 from ...indexer.store.collection import LoadEncoder, StoredCollection
 from ...indexer.wording import counted
@@ -88,6 +89,13 @@ class Opened:
     def __len__(self) -> int:
         with self.stored.view() as view:
             return view.catalog.counts()[0]
+
+    def __contains__(self, id: object) -> bool:
+        """Whether a document has this id."""
+        if not isinstance(id, (str, Integral)):
+            return False
+        with self.stored.view() as view:
+            return view.document_number(as_text(id, "id")) is not None
 
     def __repr__(self) -> str:
         try:

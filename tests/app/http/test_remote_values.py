@@ -1,6 +1,7 @@
 """Values of pandas as arguments: a collection here and one behind a service take the same."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import numpy as np
 import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
@@ -28,3 +29,32 @@ def test_labels_by_id_come_as_a_series_or_a_table(either: Collection) -> None:
         assert either.evaluate_labels("fresh", truth).documents == 2
     with pytest.raises(UsageError, match=r"^truth must have the columns id and label, not id, kind$"):
         either.evaluate_labels("fresh", pd.DataFrame({"id": ["1"], "kind": ["phone"]}))
+
+
+def test_rows_and_columns_of_documents_are_chosen(either: Collection) -> None:
+    assert [row["id"] for row in either.rows(where="stars < 3")] == ["1", "a/b"]
+    assert [row["id"] for row in either.rows(where="stars < 3", start=1, count=1)] == ["a/b"]
+    frame = either.to_pandas(where="stars < 3", columns=["stars", "id"])
+    assert frame.to_dict("list") == {"stars": [1, 2], "id": ["1", "a/b"]}
+    assert list(either.to_pandas(where="stars > 9", columns=["stars"]).columns) == ["stars"]
+    with pytest.raises(UsageError, match=r"^columns is 'star' \(did you mean 'stars'\?\): use id, title, text, stars$"):
+        either.to_pandas(columns=["star"])
+    with pytest.raises(UsageError, match="star"):
+        either.to_pandas(where="star = 1")
+
+
+def test_ids_are_looked_up_like_keys(either: Collection) -> None:
+    assert [id in either for id in ("1", 1, np.int64(1), "a/b", "9", None, 1.5)] == [True] * 4 + [False] * 3
+
+
+def test_an_empty_selection_changes_nothing(either: Collection) -> None:
+    for empty in ([], (), pd.Series([], dtype=str), pd.DataFrame({"id": ["1"]}).query("id == '2'")["id"]):
+        assert either.delete(empty) == 0
+    assert len(either) == 3
+    either.tag("odd", ids=["1"])
+    assert [either.tag("odd", ids=[], change=change).changed for change in ("add", "remove")] == [0, 0]
+    with pytest.raises(UsageError, match="nothing is left for the tag 'new': no document was given"):
+        either.tag("new", ids=[])
+    for call in (either.delete, lambda: either.tag("odd")):
+        with pytest.raises(UsageError, match="say which documents"):
+            call()
