@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from .errors import UsageError, arg, out_of_range
+from .progress import ProgressBar, silent
 
 C = TypeVar("C")
 COUNTS = ("count", "k", "length", "most", "offset", "sample", "start")
@@ -55,7 +56,9 @@ def conform(bound: inspect.BoundArguments, method: Callable[..., Any], but: Cont
         UsageError: An argument has the wrong type, or a count is negative.
     """
     for name, value in bound.arguments.items():
-        if name not in but and bound.signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
+        if name in _BY_NAME:
+            bound.arguments[name] = _BY_NAME[name](name, value)
+        elif name not in but and bound.signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
             bound.arguments[name] = conformed(name, value, _evaluated(method, name))
 
 
@@ -74,6 +77,8 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
     if _normalised(kinds):
         return value
     fitting = [kind for kind in kinds if _fits(value, kind)]
+    if not fitting and str in kinds and _is_model(value):
+        raise _not_saved(name, value)
     if not fitting:
         wanted = [_WANTED.get(kind) or f"a {kind.__name__}" for kind in kinds if kind is not type(None)]
         said = f"{arg(name)} is {reprlib.repr(value)}: give {' or '.join(wanted)}"
@@ -84,6 +89,44 @@ def conformed(name: str, value: Any, annotation: Any) -> Any:
         each = [conformed(name, item, kinds[Iterable]) for item in value]
         return each if isinstance(value, list) else tuple(each)
     return value
+
+
+def _notify(name: str, value: Any) -> Any:
+    """Return what receives progress: None and False mean nobody, True a progress bar.
+
+    Raises:
+        UsageError: The value cannot be called; or it is a class, which would only be instantiated.
+    """
+    if value is None or isinstance(value, bool):
+        return ProgressBar() if value else silent
+    if callable(value) and not isinstance(value, type):
+        return value
+    said = f"{arg(name)} is {reprlib.repr(value)}: give True for a progress bar, False for none, or a function"
+    raise UsageError(said, code="wrong-type", field=name, value=value)
+
+
+def _encoder(name: str, value: Any) -> Any:
+    if value is not None and not hasattr(value, "spec"):
+        raise _not_saved(name, value)
+    return value
+
+
+_BY_NAME: Mapping[str, Callable[[str, Any], Any]] = {"progress": _notify, "notify": _notify, "encoder": _encoder}
+"""How arguments are checked whose annotations are not of plain types."""
+
+
+def _is_model(value: Any) -> bool:
+    """Whether a value seems to be a model of Sentence-Transformers or of another library, instead of its name."""
+    return callable(getattr(value, "encode", None)) or hasattr(value, "save_pretrained")
+
+
+def _not_saved(name: str, value: Any) -> UsageError:
+    own = " or an encoder of sonde.load_encoder()" if name == "encoder" else ""
+    instead = "model" if name == "encoder" else name
+    said = (
+        f"{arg(name)} is a {type(value).__name__}: save it with model.save('folder') and give {instead}='folder'{own}"
+    )
+    return UsageError(said, code="wrong-type", field=name)
 
 
 def _of_python(value: Any, kinds: Mapping[Any, Any]) -> Any:

@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...indexer.errors import UsageError, arg, as_text, as_texts
 from ...indexer.progress import Notify, silent
@@ -82,15 +82,16 @@ class Evaluating(Opened):
         return evaluate_search(self.stored, asked, truth, variants, progress)
 
     def evaluate_labels(
-        self, run: str | None = None, truth: "str | Path | Mapping[str, str | Sequence[str]] | None" = None
+        self, run: str | None = None, truth: "str | Path | Mapping[str, str | Sequence[str]] | Any" = None
     ) -> "LabelQuality":
         """Compare a label run with the true labels: accuracy, macro F1, and the scores of each class.
 
         Args:
             run: The label run; None chooses the one whose labels match the true labels best.
-            truth: The true labels: the name of a metadata column, the labels of each document by its id, or a
-                `Path`, a table (CSV, JSONL, Parquet …) with the columns `id` and `label`; instead of `id`, it may have
-                the column that the ids of the collection come from. Empty labels do not count.
+            truth: The true labels: the name of a metadata column; the labels of each document by its id, as a
+                dictionary or a Series; or a table with the columns `id` and `label`, as a DataFrame or the `Path` of a
+                file (CSV, JSONL, Parquet …). Instead of `id`, a table may have the column that the ids of the
+                collection come from. Empty labels do not count.
 
         Raises:
             UsageError: The column does not exist, or no column or label was given.
@@ -104,7 +105,7 @@ class Evaluating(Opened):
             1.0
         """
         from ...pipelines.evaluate.groups import evaluate_labels
-        from ...pipelines.label.truth import read_truth
+        from ...pipelines.label.truth import given_truth, read_truth
 
         if truth is None:
             raise UsageError(f"{arg('truth')} is missing: name the column with the true labels", field="truth")
@@ -112,6 +113,7 @@ class Evaluating(Opened):
             return evaluate_labels(self.stored, run, truth)
         if isinstance(truth, Path):
             return evaluate_labels(self.stored, run, str(truth), read_truth(truth, self.id_column))
+        truth = given_truth(truth, "truth", self.id_column)
         if not isinstance(truth, Mapping):
             said = f"{arg('truth')} is {reprlib.repr(truth)}: give a column, a path, or labels by id"
             raise UsageError(f"{said}, such as {{'doc-1': 'card'}}", code="wrong-type", field="truth", value=truth)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...indexer.errors import Ids, Texts, UsageError, arg
 from ...indexer.progress import Notify, silent
@@ -62,7 +62,7 @@ class Labelling(Opened):
 
     def label_by_examples(
         self,
-        examples: "str | Path | Sequence[LabelledExample]",
+        examples: "str | Path | Sequence[LabelledExample] | Mapping[str, str] | Any",
         *,
         fine_tune: str | Path | None = None,
         settings: "LabelSettings | None" = None,
@@ -72,7 +72,9 @@ class Labelling(Opened):
         """Label every document, learning from a few examples of each label, and store the result as a run.
 
         Args:
-            examples: A table with a column `label` and a column `text` or `id`, or the examples themselves.
+            examples: A table with a column `label` and a column `text` or `id`: a path, a DataFrame or a list of
+                dictionaries. Or the label of each document by its id: a dictionary or a Series. Or a list of
+                `sonde.LabelledExample`.
             fine_tune: Fine-tune the bi-encoder on the examples first, and save it in this folder. If the folder
                 already holds a model, that model is used as it is.
             settings: Base settings; each option overrides the field of the same name.
@@ -92,10 +94,13 @@ class Labelling(Opened):
             {'fruit': 2, 'vehicles': 1}
         """
         from ...pipelines.label import LabelSettings
-        from ...pipelines.label.examples import read_labelled
+        from ...pipelines.label.examples import given_labelled, read_labelled
 
         given = settings_from(LabelSettings, settings, options, "label_by_examples", ("fine_tune", *PROGRESS))
-        known = read_labelled(Path(examples), self.id_column) if isinstance(examples, str | Path) else examples
+        own = self.id_column
+        known = (
+            read_labelled(Path(examples), own) if isinstance(examples, str | Path) else given_labelled(examples, own)
+        )
         from ...pipelines.train.few_shot import label_by_examples  # it needs torch, and a file does not
 
         folder = None if fine_tune is None else Path(fine_tune)
@@ -129,13 +134,14 @@ class Labelling(Opened):
         check_classify(texts, labels, given)
         return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
 
-    def correct(self, given: Mapping[str, str | Sequence[str]], run: str | None = None) -> "Corrected":
+    def correct(self, given: "Mapping[str, str | Sequence[str]] | Any", run: str | None = None) -> "Corrected":
         """Store corrections to the labels of documents; the next labelling with the run's name applies them.
 
         The result names the run that was corrected.
 
         Args:
-            given: One or several labels for each document id; "none of these" means that no label fits.
+            given: One or several labels for each document id; "none of these" means that no label fits. A dictionary, a
+                Series whose index holds the ids, or a DataFrame with the columns `id` and `label`.
             run: The label run to correct. If None, the newest one that has these labels, or "labels" if no label run
                 exists yet.
 
@@ -148,7 +154,9 @@ class Labelling(Opened):
             Corrected(run='kinds', documents=1, total=1)
         """
         from ...pipelines.label import correct
+        from ...pipelines.label.truth import given_truth
 
+        given = given_truth(given, "given", self.id_column)
         named = given.values() if run is None and isinstance(given, Mapping) else ()
         lists = [[names] if isinstance(names, str) else names for names in named]
         said = [name for names in lists if isinstance(names, (list, tuple)) for name in names]
@@ -168,7 +176,7 @@ class Labelling(Opened):
 
         return corrections(self.stored, self._run_with_corrections(run))
 
-    def save_corrections(self, path: Path, run: str | None = None, progress: Notify = silent) -> int:
+    def save_corrections(self, path: str | Path, run: str | None = None, progress: Notify = silent) -> int:
         """Write the corrections of a label run to a .csv or .jsonl file; return how many there are.
 
         Raises:
@@ -182,9 +190,9 @@ class Labelling(Opened):
         from ...indexer.store.export import refuse_source
         from ...pipelines.label.corrections import write_corrections
 
-        refuse_source(self.stored, path)
+        refuse_source(self.stored, Path(path))
         found = self.corrections(run)
-        write_corrections(found, path, progress)
+        write_corrections(found, Path(path), progress)
         return len(found)
 
     def forget_corrections(self, ids: Ids, run: str | None = None) -> int:
@@ -238,12 +246,12 @@ class Labelling(Opened):
 
         return to_confirm(self.stored, run, k)
 
-    def tag(self, name: str, *, ids: Ids = (), where: str | None = None, change: "Change" = "new") -> "Tagged":
+    def tag(self, name: str, *, ids: Ids | None = None, where: str | None = None, change: "Change" = "new") -> "Tagged":
         """Tag documents; filters, exports and maps refer to the tag as "tag:NAME".
 
         Args:
             name: The tag's name.
-            ids: One or several document ids.
+            ids: One or several document ids; an empty list adds or removes none.
             where: A filter; documents that match it are included in addition to `ids`.
             change: How to treat an existing tag of this name: "new" raises an error, "add" and "remove" change the tag,
                 "replace" overwrites it.

@@ -210,7 +210,7 @@ class Looking(Opened):
         return clusters_near(self.stored, query, run, k)
 
     def explain_filter(self, where: str) -> str:
-        """Return a sentence about a filter that no document matches; it names the value that was probably meant.
+        """Return how many documents match a filter; if none does, the sentence names the value that was probably meant.
 
         Raises:
             UsageError: The filter is not valid.
@@ -218,6 +218,8 @@ class Looking(Opened):
         Example:
             >>> shop.explain_filter("length > 999")
             'no document passes the filter'
+            >>> shop.explain_filter("kind = 'a'")
+            '8 documents pass the filter'
         """
         from ...pipelines.search.filters import explain_filter
 

@@ -1,11 +1,13 @@
 """An open collection: the base class of every part of the Python API."""
 
+from numbers import Integral
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
+from ...indexer.errors import SondeError, as_text
 from ...indexer.sharded import open_stored
 from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.collection import LoadEncoder, StoredCollection
@@ -46,6 +48,7 @@ class Opened:
         self.stored = stored
 
     @classmethod
+    @checked
     def open(
         cls,
         path: str | Path,
@@ -96,5 +99,16 @@ class Opened:
         with self.stored.view() as view:
             return view.catalog.counts()[0]
 
+    def __contains__(self, id: object) -> bool:
+        """Whether a document has this id."""
+        if not isinstance(id, (str, Integral)):
+            return False
+        with self.stored.view() as view:
+            return view.document_number(as_text(id, "id")) is not None
+
     def __repr__(self) -> str:
-        return f"Collection({str(self.path)!r}, {counted(len(self), 'document')})"
+        try:
+            state = counted(len(self), "document")
+        except (SondeError, OSError):  # a debugger or a notebook shows it, whatever happened to the folder
+            state = "not readable" if self.path.exists() else "gone"
+        return f"Collection({str(self.path)!r}, {state})"

@@ -327,6 +327,8 @@ class Searching(Opened):
     def get(self, id: str | int) -> StoredDocument:
         """Return the document with this id: its title, text, language and metadata.
 
+        If the id may not exist, ask `id in collection` first, or use `documents`.
+
         Raises:
             SondeError: No document has this id.
 

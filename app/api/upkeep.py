@@ -105,8 +105,8 @@ class Upkeep(Opened):
                 return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=notify)
         return index(given, self.path, settings=settings, encoder=self.stored.encoder, notify=notify)
 
-    def delete(self, ids: Ids = (), *, where: str | None = None, progress: Notify = silent) -> int:
-        """Delete documents by id (one or several) or by filter; return how many were deleted.
+    def delete(self, ids: Ids | None = None, *, where: str | None = None, progress: Notify = silent) -> int:
+        """Delete documents by id (one or several, or an empty list for none) or by filter; return how many.
 
         Raises:
             SondeError: An id does not exist (nothing is deleted in that case), or another process is writing.
@@ -195,24 +195,26 @@ class Upkeep(Opened):
 
         return remove_late(self.path) if remove else build_late(self.stored, progress)
 
-    def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Yield documents as dictionaries: id, title, text, metadata, run results and, optionally, the embedding.
 
         Args:
             vectors: Whether to include each document's embedding, under "vector".
             start: Position of the first document, 0 for the oldest.
             count: Number of documents to yield; all from `start` on if None.
+            where: A filter; `start` and `count` then count the documents that match it.
 
         Raises:
-            UsageError: `start` or `count` is below 0.
+            UsageError: `start` or `count` is below 0, or the filter is not valid.
 
         Example:
             >>> [row["text"] for row in fruit.rows()][:1]
             ['Apples are red.']
         """
-        every = start == 0 and count is None
-        part = None if every else exporting.part_of(start, count)
-        return exporting.rows(self.stored, vectors=vectors, choose=part)
+        chosen = _passing(where) or exporting.document_numbers
+        return exporting.rows(self.stored, vectors=vectors, choose=exporting.part_of(start, count, chosen))
 
     def texts(self, ids: Ids, length: int | None = None) -> dict[str, DocumentText]:
         """Return the titles and texts of documents by id; unknown ids are left out.
@@ -281,17 +283,25 @@ class Upkeep(Opened):
         with self.stored.view() as view:
             return RunColumns(view.catalog).notes
 
-    def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
-        """Return all documents with their metadata as a DataFrame.
+    def to_pandas(
+        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
+        """Return documents with their metadata as a DataFrame.
+
+        Args:
+            vectors: Whether to include each document's embedding, under "vector".
+            where: A filter on metadata and runs; all documents if None.
+            columns: The columns to return; all if None.
 
         Raises:
+            UsageError: The filter is not valid, or a column does not exist.
             MissingExtraError: pandas is not installed.
 
         Example:
             >>> fruit.to_pandas().columns.tolist()[:3]
             ['id', 'title', 'text']
         """
-        return exporting.to_pandas(self.stored, vectors=vectors)
+        return exporting.only_columns(exporting.frame_of(self.rows(vectors=vectors, where=where)), columns)
 
 
 def _without_runs(documents: list[Document], columns: Sequence[str], notify: Notify) -> list[Document]:

@@ -167,7 +167,7 @@ def tag(
         raise UsageError(f"{_of(ids_file)} holds no id: write one id on each line", code="empty", field="ids")
     given = [*(ids or ()), *listed]
     change = chosen[-1]
-    found = open_collection(collection).tag(name, ids=given, where=where, change=change)  # type: ignore[arg-type]
+    found = open_collection(collection).tag(name, ids=given or None, where=where, change=change)  # type: ignore[arg-type]
     if json:
         print_json(found.to_dict())
     else:

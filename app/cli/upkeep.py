@@ -231,7 +231,7 @@ def delete(
         if 2 * many > total:
             ask(f"delete {many:,} of {counted(total, 'document')}?")
     with progress(quiet=json) as notify:
-        count = opened.delete(ids or (), where=where, progress=notify)
+        count = opened.delete(ids or None, where=where, progress=notify)
     if where is not None and not count:
         say(f"note: {opened.explain_filter(where)}")
     rest = "; `sonde compact` removes what is left of them on the disk" if count else ""

@@ -1,9 +1,10 @@
 """A collection on another machine, with the same methods as a local one."""
 
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from ...indexer.errors import (
     UsageError,
     WriterBusyError,
     arg,
+    as_text,
     as_texts,
     is_finite,
 )
@@ -78,6 +80,9 @@ class RemoteCollection(Local):
 
     def __len__(self) -> int:
         return self.info().documents
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, (str, Integral)) and bool(self.documents([as_text(id, "id")]))
 
     def __repr__(self) -> str:
         name = f", collection={self.collection!r}" if self.collection else ""
@@ -157,36 +162,41 @@ class RemoteCollection(Local):
         return reduce(_together, reports)
 
     @checked
-    def rows(self, *, vectors: bool = False, start: int = 0, count: int | None = None) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Yield every document as a dictionary, fetched in pages of 1,000; see the local method.
 
         Raises:
-            UsageError: `start` or `count` is below 0.
+            UsageError: `start` or `count` is below 0, or the filter is not valid.
             SondeError: As for `search`.
         """
-        return self._pages(vectors, start, count)
+        return self._pages({"vectors": vectors} | ({} if where is None else {"where": where}), start, count)
 
-    def _pages(self, vectors: bool, start: int, count: int | None) -> Iterator[dict[str, Any]]:
+    def _pages(self, options: Mapping[str, Any], start: int, count: int | None) -> Iterator[dict[str, Any]]:
         end = None if count is None else start + count
         while end is None or start < end:
             page = PAGE if end is None else min(PAGE, end - start)
-            found = self.call("read/rows", {"vectors": vectors, "start": start, "count": page})
+            found = self.call("read/rows", {**options, "start": start, "count": page})
             yield from found
             if len(found) < page:
                 return
             start += page
 
     @checked
-    def to_pandas(self, *, vectors: bool = False) -> "pd.DataFrame":
-        """Return all documents with their metadata as a DataFrame.
+    def to_pandas(
+        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
+        """Return documents with their metadata as a DataFrame; see the local method.
 
         Raises:
+            UsageError: The filter is not valid, or a column does not exist.
             MissingExtraError: pandas is not installed.
             SondeError: As for `search`.
         """
-        from ...indexer.store.export import frame_of
+        from ...indexer.store.export import frame_of, only_columns
 
-        return frame_of(self.rows(vectors=vectors))
+        return only_columns(frame_of(self.rows(vectors=vectors, where=where)), columns)
 
     @checked
     def topics(self, name: str = "topics", **options: Any) -> "RemoteTopics":

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...indexer.errors import UsageError
+from ...indexer.store.tabular import Shown, Tabular
 from ...indexer.wording import counted
 
 if TYPE_CHECKING:  # a type checker sees the local classes
@@ -15,7 +16,11 @@ if TYPE_CHECKING:  # a type checker sees the local classes
     from ...pipelines.topics import Topic
     from ...pipelines.topics import Topics as TopicsLike
 else:
-    MapLike, TopicsLike = object, Sequence
+    MapLike = Tabular
+
+    class TopicsLike(Shown, Sequence):
+        """What a remote run is besides the answers of the service."""
+
 
 READING = (
     "ask",
@@ -114,6 +119,7 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "of",
             "outliers",
             "over",
+            "rows",
             "run",
             "search",
             "suggested",
@@ -123,7 +129,7 @@ OF_RUNS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("merge", "reduce", "split", "update"),
     ),
-    "map_run": (("name", "newer", "places", "regions", "run"), ("update",)),
+    "map_run": (("name", "newer", "places", "regions", "rows", "run"), ("update",)),
 }
 """For each method that opens a run: the names that read its topics or map, and the methods that change them."""
 NOTHING = "nothing-to-index"
@@ -155,6 +161,10 @@ ABSENT: Mapping[str, str] = {
     "state": "use generation",
 }
 """Attributes and methods that only a local collection has, with what to use instead."""
+
+
+LABELS_BY_ID = ("given", "truth")
+"""Arguments that take a Series or a table of labels, which this machine turns into a mapping."""
 
 
 class Calls(Protocol):
@@ -215,7 +225,7 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
         named = _named(local.__name__, signature, arguments, options)
         check_settings(local, named)
-        found = self.call(path, options_of(named))
+        found = self.call(path, options_of(_with_labels_by_id(named)))
         return iter(found) if streams else found
 
     return call
@@ -238,6 +248,14 @@ def _named(
     named = {name: value for name, value in bound.items() if name != "self"}
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
     return named | dict(named.pop(rest, {})) if rest else named
+
+
+def _with_labels_by_id(given: dict[str, Any]) -> dict[str, Any]:
+    if not any(name in given for name in LABELS_BY_ID):
+        return given
+    from ...pipelines.label.truth import given_truth
+
+    return {name: given_truth(value, name) if name in LABELS_BY_ID else value for name, value in given.items()}
 
 
 class RemoteTopics(TopicsLike):

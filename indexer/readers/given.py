@@ -44,10 +44,10 @@ def given_documents(
     return [each if isinstance(each, Document) else _document(each) for each in rows]
 
 
-def _rows(table: Any) -> Iterator[dict[str, Any]]:
+def _rows(table: Any, field: str = "documents") -> Iterator[dict[str, Any]]:
     for item in python_source(table).items(Meter()):
         if isinstance(item, Skipped):
-            raise UsageError(f"{item.origin} cannot be stored: {item.reason}", field="documents")
+            raise UsageError(f"{item.origin} cannot be stored: {item.reason}", field=field)
         if isinstance(item, Row):
             yield {name: natural(value) for name, value in item.values.items()}
 
@@ -60,6 +60,35 @@ def _with_id(given: Any, id_column: Callable[[], str | None]) -> Any:
     if given.get("id") in (None, ""):
         return rest | {"id": given[name]}
     return rest if str(given[name]) == str(given["id"]) else given
+
+
+def given_table(given: Any, field: str) -> tuple[list[str], list[tuple[str, list[Any]]]] | None:
+    """Return the columns and the rows of a table or of a list of mappings, as `read_rows` does for a file.
+
+    Args:
+        given: What the caller gives.
+        field: The name of the argument.
+
+    Returns:
+        The names of the columns, and the origin and the cells of every row; None if it is neither.
+
+    Raises:
+        UsageError: A row cannot be read.
+    """
+    several = isinstance(given, (list, tuple)) and given and all(isinstance(each, Mapping) for each in given)
+    if not several and not is_table(given):
+        return None
+    rows = list(_rows(given, field))
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return names, [(f"row {number}", [row.get(name) for name in names]) for number, row in enumerate(rows, 1)]
+
+
+def by_index(given: Any) -> Any:
+    """Return a pandas Series as a mapping of its index, without missing values; anything else as it is."""
+    pandas = any(
+        (kind.__module__.partition(".")[0], kind.__name__) == ("pandas", "Series") for kind in type(given).__mro__
+    )
+    return {key: value for key, value in given.items() if natural(value) is not None} if pandas else given
 
 
 def _document(given: Mapping[Any, Any]) -> Document:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ..errors import MissingExtraError, SondeError, UsageError, need
+from ..errors import MissingExtraError, SondeError, UsageError, need, unknown_option
 from ..files import check_target, write_output
 from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
@@ -65,9 +65,9 @@ def rows(
                 yield row | ({"vector": means[place]} if means is not None else {})
 
 
-def part_of(start: int, count: int | None) -> Choose:
-    """Return what chooses `count` documents in the order of their numbers, from the place `start` on."""
-    return lambda catalog: document_numbers(catalog)[start : None if count is None else start + count]
+def part_of(start: int, count: int | None, choose: Choose = document_numbers) -> Choose:
+    """Return what chooses `count` of the documents that `choose` names, from the place `start` on."""
+    return lambda catalog: choose(catalog)[start : None if count is None else start + count]
 
 
 def only(docs: np.ndarray) -> Choose:
@@ -80,13 +80,18 @@ def column_names(fields: Collection[str], runs: Iterable[str]) -> dict[str, str]
     return distinct_names(fields, (*BUILT_IN, "vector", *runs))
 
 
-def to_pandas(collection: StoredCollection, *, vectors: bool = False) -> "pd.DataFrame":
-    """Return all documents as a DataFrame with the columns of `rows`.
+def only_columns(frame: "pd.DataFrame", columns: Sequence[str] | None) -> "pd.DataFrame":
+    """Return some columns of a DataFrame of documents, in the order given; all if None.
 
     Raises:
-        MissingExtraError: pandas is not installed.
+        UsageError: A column does not exist. Without a row, any column is taken, because none shows which there are.
     """
-    return frame_of(rows(collection, vectors=vectors))
+    if columns is None:
+        return frame
+    for name in columns if len(frame) else ():
+        if name not in frame.columns:
+            raise unknown_option("columns", name, frame.columns)
+    return frame.reindex(columns=list(columns))
 
 
 def frame_of(rows: Iterable[dict[str, Any]], columns: Sequence[str] = BUILT_IN) -> "pd.DataFrame":

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import reading_array
 from ..encoder import ModelSpec
 from ..errors import SondeError, UsageError
-from ..wording import existing, on_one_line
+from ..wording import counted, existing, on_one_line
 from .catalog import Catalog
 from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
 from .models import History
@@ -32,8 +32,12 @@ class Item:
     name: str
     data: Mapping[str, Any]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, under the stable names of `--json`."""
+        return {"number": self.number, "name": self.name, **self.data}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A run as the catalog describes it, without its results.
 
@@ -68,6 +72,9 @@ class Run:
     model: str | None = None
     fingerprint: str = ""
     other_model: bool = False
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.kind)!r}, {self.name!r}, {counted(self.documents, 'document')})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""

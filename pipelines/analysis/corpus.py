@@ -126,7 +126,7 @@ def tag(
     collection: StoredCollection,
     name: str,
     *,
-    ids: Ids = (),
+    ids: Ids | None = None,
     where: str | None = None,
     docs: np.ndarray | None = None,
     change: Change = "new",
@@ -149,9 +149,9 @@ def tag(
     """
     if change not in CHANGES:
         raise UsageError(f"{change!r} is no way to change a tag: use {', '.join(CHANGES)}")
-    keys = as_texts(ids, "id")
-    if not keys and where is None and docs is None:
+    if ids is None and where is None and docs is None:
         raise UsageError(f"say which documents: their ids, or a filter with {arg('where')}", code="empty", field="ids")
+    keys = [] if ids is None else as_texts(ids, "id")
     counts = {"changed": 0}
 
     def changed(catalog: Catalog, old: Run | None) -> NewRun:
@@ -163,7 +163,13 @@ def tag(
         before = assignments_of(catalog, old)[0] if old else np.zeros(0, np.int64)
         kept = _kept(before, _chosen(catalog, keys, where, docs), change)
         if not len(kept):
-            said = "every document would lose it: delete the tag" if change == "remove" else "no document passes"
+            said = (
+                "every document would lose it: delete the tag"
+                if change == "remove"
+                else "no document passes"
+                if where
+                else "no document was given"
+            )
             said += empty_hint(catalog, where) if where and change != "remove" else ""
             raise UsageError(f"nothing is left for the tag {name!r}: {said}")
         counts["changed"] = len(np.setxor1d(before, kept))
@@ -194,23 +200,25 @@ def _run(name: str, docs: np.ndarray) -> NewRun:
     return NewRun(TAG, name, {}, report={"documents": len(docs)}, items=[item], assignments=(docs, numbers, scores))
 
 
-def delete(collection: StoredCollection, ids: Ids = (), where: str | None = None, notify: Notify = silent) -> int:
+def delete(
+    collection: StoredCollection, ids: Ids | None = None, where: str | None = None, notify: Notify = silent
+) -> int:
     """Delete documents by id or by filter; return how many were deleted.
 
     Raises:
         SondeError: An id does not exist (nothing is deleted then), or another process is writing.
         UsageError: The filter or an id is not valid, or neither ids nor a filter were given.
     """
-    ids = as_texts(ids, "id")
-    if not ids and where is None:
+    if ids is None and where is None:
         said = f"say which documents to delete: their ids, or a filter with {arg('where')}"
         raise UsageError(said, code="empty", field="ids")
+    keys = [] if ids is None else as_texts(ids, "id")
     check_filter(collection, where)  # a mistake should not have to wait for a writer
     with collection.view() as view:
-        numbers_of(view.catalog, ids)
+        numbers_of(view.catalog, keys)
 
     def choose(catalog: Catalog) -> list[int]:
-        docs = numbers_of(catalog, ids)
+        docs = numbers_of(catalog, keys)
         if where is not None:
             docs += documents_where(catalog, where).tolist()
         return sorted(set(docs))

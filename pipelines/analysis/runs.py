@@ -16,12 +16,13 @@ from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import counts_by_column, members_of, numbers_above, sizes_inside
 from ...indexer.store.periods import by_time, name_times
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
+from ...indexer.store.tabular import Shown
 from ...indexer.wording import either, existing, on_one_line, shown_id
 from ..search.settings import check_page
 
 
-@dataclass(frozen=True, slots=True)
-class RunDetails:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunDetails(Shown):
     """A run with its clusters, topics or labels."""
 
     run: Run
@@ -29,8 +30,21 @@ class RunDetails:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        items = [{"number": item.number, "name": item.name, **item.data} for item in self.items]
-        return self.run.to_dict() | {"items": items}
+        return self.run.to_dict() | {"items": self.rows()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each cluster, topic or label, as JSON values."""
+        return [item.to_dict() for item in self.items]
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.run.name
+
+    @property
+    def documents(self) -> int:
+        """How many documents the run says something of."""
+        return self.run.documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +297,8 @@ MOST = 120
 """Periods beyond which longer ones are taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunBreakdown:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunBreakdown(Shown):
     """Counts of documents.
 
     Attributes:
@@ -304,6 +318,7 @@ class RunBreakdown:
     items: tuple[Item, ...]
     counts: np.ndarray
     totals: np.ndarray
+    _row = "count"
 
     @property
     def shares(self) -> np.ndarray:

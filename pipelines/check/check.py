@@ -15,6 +15,7 @@ from ...indexer.store.fields import load_value
 from ...indexer.store.kinds import CHECK
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item
+from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
@@ -47,8 +48,8 @@ class Found:
         return {"id": self.id, "score": round(self.score, 4), "why": self.why}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+@dataclass(frozen=True, slots=True, repr=False)
+class Checked(Shown):
     """What a check found.
 
     Attributes:
@@ -64,6 +65,11 @@ class Checked:
     found: Mapping[CheckKind, tuple[Found, ...]]
     notes: tuple[str, ...]
     seconds: float
+    _row = "finding"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each finding, as JSON values."""
+        return [{"kind": kind, **each.to_dict()} for kind, found in self.found.items() for each in found]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -14,6 +14,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.store.run_writing import RENAMED, NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item, array_of, check_model, find_run, items_of
+from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
@@ -37,8 +38,8 @@ LIBRARIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Clustering:
+@dataclass(frozen=True, slots=True, repr=False)
+class Clustering(Shown):
     """A clustering as it was stored.
 
     Attributes:
@@ -55,6 +56,16 @@ class Clustering:
     report: Mapping[str, Any]
     seconds: float
     left_out: int
+    _row = "cluster"
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.run
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each cluster, as JSON values."""
+        return [cluster.to_dict() for cluster in self.clusters]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the stable names of `--json`."""

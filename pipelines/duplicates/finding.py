@@ -13,6 +13,7 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_ids, document_texts, text_lengths
 from ...indexer.store.run_writing import Snapshot
+from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .pairs import (
@@ -41,6 +42,10 @@ class Duplicate:
     kind: DuplicateKind
     similarity: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {"id": self.id, "kind": self.kind, "similarity": round(self.similarity, 4)}
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -51,12 +56,12 @@ class Group:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        found = [{"id": d.id, "kind": d.kind, "similarity": round(d.similarity, 4)} for d in self.duplicates]
+        found = [duplicate.to_dict() for duplicate in self.duplicates]
         return {"representative": self.representative, "size": len(found) + 1, "duplicates": found}
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicates:
+@dataclass(frozen=True, slots=True, repr=False)
+class Duplicates(Shown):
     """What a search for duplicates found.
 
     Attributes:
@@ -70,6 +75,14 @@ class Duplicates:
     pairs: tuple[tuple[str, str, float], ...]
     documents: int
     seconds: float
+    _row = "duplicate"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each duplicate, with the representative of its group, as JSON values."""
+        return [
+            {"representative": group.representative, **duplicate.to_dict()}
+            for group in self.groups for duplicate in group.duplicates
+        ]  # fmt: skip
 
     @property
     def redundant(self) -> frozenset[str]:

@@ -96,13 +96,14 @@ class Judgements:
         wanted = normalised_query(query)
         return {judgement.id: judgement.grade for judgement in self.kept if judgement.query == wanted}
 
-    def write(self, qrels: Path, queries: Path | None = None) -> None:
+    def write(self, qrels: str | Path, queries: str | Path | None = None) -> None:
         """Write TREC qrels (tabs between the cells) and, if a file is named, the queries as JSONL with _id and text.
 
         Raises:
             UsageError: Both are one file, or one is a folder.
             SondeError: There are none, two document ids would be written as one, or a file cannot be written.
         """
+        qrels, queries = Path(qrels), None if queries is None else Path(queries)
         check_different(qrels=qrels, queries=queries)
         for path in (qrels, queries):
             if path is not None:

@@ -213,7 +213,7 @@ def read_corrections(path: Path, own: str | None = None) -> dict[str, list[str]]
         raise SondeError(f"cannot read {path}: {error}") from None
 
 
-def labels_by_id(rows: Sequence[tuple[str, list[str]]], path: Path) -> dict[str, list[str]]:
+def labels_by_id(rows: Sequence[tuple[str, list[str]]], source: Path | str) -> dict[str, list[str]]:
     """Return the labels of each document.
 
     Raises:
@@ -225,7 +225,7 @@ def labels_by_id(rows: Sequence[tuple[str, list[str]]], path: Path) -> dict[str,
         if known != names:
             both = f"{', '.join(known)} and {', '.join(names)}"
             raise UsageError(
-                f"rows {first} and {number} of {path} give {id!r} different labels, {both}: keep one row for each "
+                f"rows {first} and {number} of {source} give {id!r} different labels, {both}: keep one row for each "
                 "document; several labels need a .jsonl file with a list of labels"
             )
     return {id: names for id, (_, names) in found.items()}

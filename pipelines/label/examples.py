@@ -1,18 +1,23 @@
 """Examples of labels: texts, or stored documents, each with its label; and tables of them."""
 
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg, as_text
 from ...indexer.readers.columns import ids_or, place_of_ids
+from ...indexer.readers.given import by_index, given_table
 from ...indexer.readers.read import read_rows
+from ...indexer.readers.values import id_text
 from ...indexer.wording import on_one_line, shown_id
 from .labels import check_count
 
 LABEL = ("label", "category", "class", "intent", "topic", "target")
 TEXT = ("text", "sentence", "question", "query", "content")
 ID = ("id", "key", "document", "doc_id")
+ID_AND_LABEL = (ID[0], LABEL[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +37,62 @@ def read_labelled(path: Path, own: str | None = None) -> list[LabelledExample]:
         SondeError: The file cannot be read, a row has no label, or there is one label only.
     """
     rows = list(read_rows(path, lambda cells: True))
-    names = [str(name).strip().lower() for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
+    names = [str(name) for name in rows.pop(0)[1]] if rows and not rows[0][0] else []
+    return _labelled(str(path), names, rows, own)
+
+
+def given_labelled(given: Any, own: str | None = None) -> Sequence[LabelledExample]:
+    """Return the examples that a caller gives: as such, as a table, or as labels by the ids of stored documents.
+
+    Args:
+        given: Examples, a table or a list of mappings with the columns that `read_labelled` reads, or a mapping of ids
+            to labels, which may be a pandas Series.
+        own: See `place_of_ids`.
+
+    Raises:
+        UsageError: It is none of these, or a reason of `read_labelled`.
+        SondeError: A row has no label, or there is one label only.
+    """
+    if isinstance(given, (list, tuple)) and all(isinstance(each, LabelledExample) for each in given):
+        return given
+    if isinstance(labels := by_index(given), Mapping):
+        named = [[as_text(id, "id"), as_text(label, "label")] for id, label in labels.items()]
+        return _labelled("examples", list(ID_AND_LABEL), [(f"item {n}", cells) for n, cells in enumerate(named, 1)])
+    table = given_table(given, "examples")
+    if table is None:
+        said = (
+            f"{arg('examples')} is {reprlib.repr(given)}: give a path, a table with the columns label, and text or id, "
+        )
+        said += "labels by id, such as {'doc-1': 'card'}, or a list of sonde.LabelledExample"
+        raise UsageError(said, code="wrong-type", field="examples")
+    return _labelled("examples", *table, own)
+
+
+def _labelled(
+    source: str, names: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]], own: str | None = None
+) -> list[LabelledExample]:
+    """Return the examples of a table; `source` is what messages call it."""
+    names = [name.strip().lower() for name in names]
     label, text = (next((names.index(n) for n in known if n in names), None) for known in (LABEL, TEXT))
     key = place_of_ids(names, ID, own)
     if label is None or (text is None and key is None):
         header = ", ".join(names) or "a first row of data"
-        raise UsageError(f"{path} must have the columns label, and text or {ids_or(own)}, not {header}")
+        raise UsageError(f"{source} must have the columns label, and text or {ids_or(own)}, not {header}")
     found = []
     for origin, cells in rows:
         name = str(cells[label] if cells[label] is not None else "").strip()
         words = str(cells[text] or "").strip() if text is not None else ""
-        known = str(cells[key]) if key is not None and cells[key] not in (None, "") else None
+        known = id_text(cells[key]) if key is not None else ""
         if not name or not (words or known):
-            raise SondeError(f"{path}, {origin}: an example needs a label and a text or an id")
-        found.append(LabelledExample(name, words or None, known))
-    check_labels(found, f"{path}: ")
+            raise SondeError(f"{source}, {origin}: an example needs a label and a text or an id")
+        found.append(LabelledExample(name, words or None, known or None))
+    check_labels(found, f"{source}: ")
     found = [replace(example, id=None) if example.text else example for example in found]
     labels = len({example.label for example in found})
     check_count(labels)
     if labels < 2:
-        raise SondeError(f"{path} has examples of one label only, {found[0].label!r}: give some of each of two or more")
+        only = f"{source} has examples of one label only, {found[0].label!r}" if found else f"{source} has no examples"
+        raise SondeError(f"{only}: give some of each of two or more")
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...indexer.store.tabular import Shown
 from .labels import NONE, NONE_NAME, Label, probabilities
 
 
@@ -38,8 +39,8 @@ class Classified:
         return {"label": self.label, **found, "labels": list(self.labels)}
 
 
-@dataclass(frozen=True, slots=True)
-class LabelReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class LabelReport(Shown):
     """Report of a label run on a collection.
 
     Attributes:
@@ -78,6 +79,11 @@ class LabelReport:
     likely_none: int | None = None
     doubtful: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    _row = "label"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each label, as JSON values."""
+        return [{"label": label, "documents": count} for label, count in self.counts.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

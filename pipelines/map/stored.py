@@ -11,10 +11,11 @@ from ...indexer.errors import UsageError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import chosen_texts, column_values
+from ...indexer.store.documents import chosen_texts, column_values, ids_by_number
 from ...indexer.store.fields import load_value
 from ...indexer.store.kinds import MAP
 from ...indexer.store.runs import Item, Run, RunColumns, assignments_of, find_run, items_of, list_runs, places_of
+from ...indexer.store.tabular import Tabular
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.neighbours import sample_rows
@@ -94,7 +95,7 @@ AT_ONCE = 20_000
 
 
 @typed_methods
-class Map:
+class Map(Tabular):
     """A map of a collection.
 
     Attributes:
@@ -130,6 +131,13 @@ class Map:
     def __repr__(self) -> str:
         return f"Map({self.name!r}, {counted(len(self), 'document')})"
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each document: its id and its place, x and y."""
+        with self.collection.view() as view:
+            ids = ids_by_number(view.catalog, self.docs.tolist())
+        pairs = zip(self.docs.tolist(), self.places.tolist(), strict=True)
+        return [{"id": ids[doc], "x": x, "y": y} for doc, (x, y) in pairs if doc in ids]
+
     def update(self, notify: Notify = silent) -> "Map":
         """Place new and changed documents; the others stay where they are. Return the map as it then is.
 
@@ -153,7 +161,7 @@ class Map:
             SondeError: The file cannot be written.
             MissingExtraError: What draws it is not installed.
         """
-        check_plot_target(Path(path))
+        check_plot_target(path)
         if points < 1:
             raise out_of_range("points", points, "give a whole number from 1")
         rows = sample_rows(len(self), points, self.run.parameters.get("seed", 0))
@@ -166,7 +174,7 @@ class Map:
         shown = f"{self.collection.path.name} · {counted(len(self), 'document')}"
         shown += f" ({self.name})" if self.name != "map" else ""
         labels = [PlotLabel(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
-        write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), Path(path))
+        write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), path)
 
     def _coloring(self, view: View, docs: np.ndarray, places: np.ndarray, color: str | None) -> Coloring:
         if color is None:

@@ -28,7 +28,7 @@ class Plot(Protocol):
         ...
 
 
-def check_plot_target(path: Path) -> None:
+def check_plot_target(path: str | Path) -> None:
     """Check where a plot is to be written, before anything is computed.
 
     Raises:
@@ -36,11 +36,12 @@ def check_plot_target(path: Path) -> None:
         SondeError: The folder does not exist.
         MissingExtraError: The library that draws it is not installed.
     """
+    path = Path(path)
     check_target(path, SUFFIXES, "draw")
     plotly() if path.suffix.lower() == ".html" else matplotlib()
 
 
-def write_plot(plot: Plot, path: Path) -> None:
+def write_plot(plot: Plot, path: str | Path) -> None:
     """Write a plot by the file's suffix; the file appears when it is whole.
 
     Raises:
@@ -48,6 +49,7 @@ def write_plot(plot: Plot, path: Path) -> None:
         SondeError: The file cannot be written.
         MissingExtraError: The library that draws it is not installed.
     """
+    path = Path(path)
     check_plot_target(path)
     write_output(path, _page(plot) if path.suffix.lower() == ".html" else _image(plot, path.suffix.lower()[1:]))
 

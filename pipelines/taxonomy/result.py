@@ -6,6 +6,7 @@ from typing import Any
 from ...indexer.errors import out_of_range
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.members import item_sizes
+from ...indexer.store.tabular import Shown
 from .groups import NO_GROUP, Group, Groups, lock_above, path, totals, walk
 from .stored import LogEntry, load, log_of
 
@@ -49,8 +50,8 @@ class TaxonomyGroup:
         return {name: getattr(self, name) for name in self.__slots__} | {"examples": list(self.examples)}
 
 
-@dataclass(frozen=True, slots=True)
-class Taxonomy:
+@dataclass(frozen=True, slots=True, repr=False)
+class Taxonomy(Shown):
     """A stored taxonomy.
 
     Attributes:
@@ -73,10 +74,14 @@ class Taxonomy:
     locked: int
     edits: int
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each group, as JSON values."""
+        return [group.to_dict() for group in self.groups]
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         found = {name: getattr(self, name) for name in self.__slots__}
-        return found | {"groups": [group.to_dict() for group in self.groups], "levels": list(self.levels)}
+        return found | {"groups": self.rows(), "levels": list(self.levels)}
 
     def __getitem__(self, number: int) -> TaxonomyGroup:
         """Return the group of a number.

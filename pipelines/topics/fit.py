@@ -101,6 +101,8 @@ def _jaccard(ours: np.ndarray, our_topics: list[int], theirs: np.ndarray, their_
 ARRAYS = ("vectors", "thresholds", "tree", "counts", "counts_word", "counts_start", "words")
 KEPT = ("fitted", "min_size", "groups", "levels", "suggested", "level", "clear", "equal", "silhouette", "stability")
 """What a run's report keeps when the run is written again without a fit."""
+OF_NUMBER = ("clear", "equal")
+"""Whether the number of topics is clear: dropped when a person changes the topics."""
 LIBRARIES = ("bertopic", "evoc", "hdbscan", "numba", "numpy", "scikit-learn", "scipy", "umap-learn")
 SEED_SHARE = 0.25
 """How far a text is drawn towards the group of seed words that it is nearest to."""
@@ -172,7 +174,8 @@ def rewrite(
         parameters = dict(run.parameters)
         if change:
             parameters["changes"] = [*parameters.get("changes", []), dict(change)]
-        report = {key: run.report[key] for key in (*KEPT, *MEASURED) if key in run.report}
+        dropped = OF_NUMBER if change else ()
+        report = {key: run.report[key] for key in (*KEPT, *MEASURED) if key in run.report and key not in dropped}
         assigned = model.assign(corpus.vectors)
         new = _run(view, corpus, model, assigned, run.name, parameters, report, Before(items), notify)
         before = {kind: items_of(view.catalog, part) for kind, part in parts_of(view, run).items()}

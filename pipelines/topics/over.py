@@ -15,6 +15,7 @@ from ...indexer.store.documents import document_numbers
 from ...indexer.store.fields import first_day
 from ...indexer.store.periods import PERIODS, Period, by_time, name_times, period_of, periods_between
 from ...indexer.store.runs import assignments_of, find_run
+from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.corpus import texts_of
@@ -37,8 +38,8 @@ AT_ONCE = 20_000
 Cell = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Breakdown:
+@dataclass(frozen=True, repr=False)
+class Breakdown(Shown):
     """Documents of each topic in each period or class.
 
     Attributes:
@@ -60,6 +61,7 @@ class Breakdown:
     totals: np.ndarray
     terms: Mapping[Cell, Weighted]
     without: int
+    _row = "count"
 
     @property
     def shares(self) -> np.ndarray:
@@ -93,7 +95,7 @@ class Breakdown:
         terms = {(0, part): words for (topic, part), words in self.terms.items() if topic == place}
         return replace(self, topics=(self.topics[place],), counts=self.counts[[place]], terms=terms, without=0)
 
-    def draw(self, path: Path, title: str, *, shares: bool = False) -> None:
+    def draw(self, path: str | Path, title: str, *, shares: bool = False) -> None:
         """Draw lines over periods, or a bar for each class, to an .html, .png or .svg file.
 
         Args:

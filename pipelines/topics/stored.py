@@ -18,6 +18,7 @@ from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
 from ...indexer.store.periods import Period
 from ...indexer.store.runs import Run, assignments_of, check_model, find_run, items_of
+from ...indexer.store.tabular import Shown
 from ...indexer.store.view import normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import one_thread
@@ -34,7 +35,7 @@ from .results import Node, Topic, TopicMatch, TopicMember, topic_of
 
 @on_its_device
 @typed_methods
-class Topics(Sequence[Topic]):
+class Topics(Shown, Sequence[Topic]):
     """The topics of a run by number; what changes them rewrites the run and returns the new one."""
 
     def __init__(self, collection: StoredCollection, name: str | None = None, notify: Notify = silent) -> None:
@@ -124,6 +125,10 @@ class Topics(Sequence[Topic]):
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._topics)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each topic, as JSON values."""
+        return [topic.to_dict() for topic in self]
 
     def __repr__(self) -> str:
         shown = f"{self.name!r}, {counted(len(self), 'topic')}, {counted(self.run.documents, 'document')}"
@@ -293,7 +298,7 @@ class Topics(Sequence[Topic]):
         rewrite(self.collection, self.run, found, change, self._notify)
         return Topics(self.collection, self.name, self._notify)
 
-    def draw_tree(self, path: Path) -> None:
+    def draw_tree(self, path: str | Path) -> None:
         """Draw the tree of the run's dense groups to an .html, .png or .svg file.
 
         Raises:

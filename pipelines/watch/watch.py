@@ -14,6 +14,7 @@ from ...indexer.store.documents import chosen_texts
 from ...indexer.store.kinds import WATCH
 from ...indexer.store.run_writing import NewRun, check_run_name, write_run
 from ...indexer.store.runs import Item
+from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View, normalized
 from ...indexer.wording import counted, shown_p
 from ..analysis.appeared import Place, around, find_places
@@ -84,8 +85,8 @@ class GroupChange:
         return asdict(self) | shares | {"p": round(self.p, 6), "examples": [asdict(one) for one in self.examples]}
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+@dataclass(frozen=True, slots=True, repr=False)
+class Watched(Shown):
     """What a watch found.
 
     Attributes:
@@ -108,12 +109,17 @@ class Watched:
     changes: tuple[GroupChange, ...]
     notes: tuple[str, ...]
     seconds: float
+    _row = "change"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each change, as JSON values."""
+        return [change.to_dict() for change in self.changes]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         return {
             "name": self.name, "since": self.since, "new": self.new, "old": self.old, "groups": self.groups,
-            "changes": [change.to_dict() for change in self.changes], "notes": list(self.notes),
+            "changes": self.rows(), "notes": list(self.notes),
         }  # fmt: skip
 
     def html(self) -> str:

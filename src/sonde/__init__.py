@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sonde.pipelines.cluster import ClusterSettings
     from sonde.pipelines.duplicates import DuplicateSettings
     from sonde.pipelines.label import Label, LabelSettings
+    from sonde.pipelines.label.examples import LabelledExample
     from sonde.pipelines.map import MapSettings
     from sonde.pipelines.search.ask import AskSettings
     from sonde.pipelines.search.results import Hit, Results
@@ -60,6 +61,7 @@ _HOMES = {
     "AskSettings": "pipelines.search.ask",
     "Label": "pipelines.label",
     "LabelSettings": "pipelines.label",
+    "LabelledExample": "pipelines.label.examples",
     "CheckSettings": "pipelines.check",
     "ClusterSettings": "pipelines.cluster",
     "DuplicateSettings": "pipelines.duplicates",
@@ -91,6 +93,7 @@ __all__ = [
     "Hit",
     "Label",
     "LabelSettings",
+    "LabelledExample",
     "MapSettings",
     "MissingExtraError",
     "Progress",

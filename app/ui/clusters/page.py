@@ -123,7 +123,7 @@ def _at_level(collection: Collection, run: Run) -> Run:
     first = next(shown for shown, level in named.items() if level == run.report["level"])
     nested = "Every fine group is part of one middle group, and every middle group of one coarse group."
     chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
-    if not run.report["clear"]:
+    if run.report.get("clear") is False:
         low, high = run.report["equal"]
         st.caption(f"The number of groups is not clear: {low:,} to {high:,} are about equally good.")
     if chosen is None or chosen == first:

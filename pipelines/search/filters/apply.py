@@ -7,6 +7,7 @@ import numpy as np
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.documents import unusual_texts
+from ....indexer.wording import counted
 
 if TYPE_CHECKING:
     from .compile import CompiledFilter
@@ -45,8 +46,10 @@ def empty_hint(catalog: Catalog, where: str) -> str:
 
 
 def explain_filter(collection: StoredCollection, where: str) -> str:
-    """Return a sentence for a filter that no document of a collection passes."""
+    """Return how many documents of a collection pass a filter, and if none does, what was probably meant."""
     with collection.view() as view:
+        if passing := len(documents_where(view.catalog, where)):
+            return f"{counted(passing, 'document')} {'passes' if passing == 1 else 'pass'} the filter"
         return f"no document passes the filter{empty_hint(view.catalog, where)}"
 
 

@@ -293,7 +293,10 @@ def test_levels_are_updated_renamed_replaced_and_deleted_with_their_run(tmp_path
     after = {each.id: each.number for each in made.assignments("fine:topics")}
     assert len(after) == 140 and {key: after[key] for key in before} == before
     assert made.topic_run("fine:topics").topic(0).name == "my own name"
+    assert {"clear", "equal"} <= made.topic_run().run.report.keys()
     merged = made.topic_run().merge([0, 1])
+    assert not {"clear", "equal"} & merged.run.report.keys()  # they are about the number before
+    assert repr(merged) == f"Topics('topics', 3 topics, {merged.run.documents} documents)"
     assert len(merged) == 3 and len(made.topic_run("coarse:topics")) == 4  # levels stay as they were found
     made.topics(replace=True, level="fine")
     assert len(made.topic_run()) == len(made.topic_run("fine:topics")) and made.topic_run().level == "fine"

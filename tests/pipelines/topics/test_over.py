@@ -1,5 +1,7 @@
 """Groups by the periods of a column: topics and the runs of every other kind."""
 
+from pathlib import Path
+
 import pytest
 from extras import needs
 from themes import collection, rows
@@ -54,6 +56,13 @@ def test_topics_and_counts_have_the_same_periods(shop: Collection, period: Perio
     counted = shop.count_by("day", period=period).values
     assert [part for part, _ in counted] == parts
     assert [number for _, number in counted] == [total for total in over.totals.tolist() if total]
+
+
+def test_plots_go_to_files_that_are_named_by_text(shop: Collection, tmp_path: Path) -> None:
+    topics = shop.topic_run()
+    topics.draw_tree(str(tmp_path / "tree.svg"))
+    topics.over("day").draw(str(tmp_path / "over.svg"), "Topics")
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["over.svg", "tree.svg"]
 
 
 def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -> None:

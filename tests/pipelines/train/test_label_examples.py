@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import tiny_models
 import torch
@@ -136,3 +137,45 @@ def test_the_command(
     assert json.loads(ran.out)["counts"] == {"garden": 10, "money": 10, "post": 10}
     sonde("label", collection.path, "--examples", examples, "--labels", "a,b").refused("give one of --labels", code=2)
     sonde("label", collection.path, "--labels", "a,b", "--fine-tune", tmp_path / "m").refused("--examples", code=2)
+
+
+def forms(taught: list[dict[str, str]]) -> dict[str, Any]:
+    labels = {row["id"]: row["label"] for row in taught}
+    return {
+        "a table": pd.DataFrame(taught),
+        "dictionaries": taught,
+        "labels by id": labels,
+        "a Series": pd.Series(labels),
+        "examples": [package.LabelledExample(row["label"], id=row["id"]) for row in taught],
+    }
+
+
+def test_examples_come_as_a_table_or_as_labels_by_id(collection: StoredCollection) -> None:
+    taught = [{"id": row["id"], "label": row["truth"]} for row in rows()[::5]]
+    opened: Any = package.Collection(collection)
+    for name, given in forms(taught).items():
+        assert opened.label_by_examples(given, name=name).counts == {"garden": 10, "money": 10, "post": 10}
+    texts = pd.DataFrame(
+        {"text": ["garden basil", "money refund", "post parcel"], "label": ["garden", "money", "post"]}
+    )
+    assert opened.label_by_examples(texts, name="texts").documents == 30
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([("garden0", "garden")], r"^examples is \[\('garden0', 'garden'\)\]: give a path, a table with the columns"),
+        (3, "^examples is 3: give a path"),
+        (
+            pd.DataFrame({"id": ["garden0"], "kind": ["garden"]}),
+            "^examples must have the columns label, and text or id",
+        ),
+        ([{"id": "garden0", "label": None}], "^examples, row 1: an example needs a label"),
+        ({"garden0": "garden"}, "^examples has examples of one label only, 'garden'"),
+        ({"garden0": 3.5}, r"^3\.5 is not a valid label"),
+        ({}, "^examples has no examples: give some"),
+    ],
+)
+def test_other_examples_are_refused(collection: StoredCollection, given: Any, says: str) -> None:
+    with pytest.raises(SondeError, match=says):
+        package.Collection(collection).label_by_examples(given)

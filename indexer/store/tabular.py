@@ -1,0 +1,82 @@
+"""Results as tables: one row for each group, finding or count, as a DataFrame and in notebooks."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ..wording import counted
+from .export import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS_SHOWN = 20
+LISTED, CHARACTERS = 5, 120
+"""Items of a list, and characters of a cell, that a notebook shows."""
+
+
+class Tabular:
+    """A result that has `rows()`: JSON values under the stable names of `--json`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def rows(self) -> list[dict[str, Any]]:
+            """Return one row for each group, finding or count, as JSON values."""
+            ...
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the rows as a DataFrame.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return frame_of(self.rows(), ())
+
+
+class Shown(Tabular):
+    """A result that a notebook shows as a short table, and any other console in one line."""
+
+    __slots__ = ()
+
+    _row = "group"
+    """What one row is about."""
+
+    def __repr__(self) -> str:
+        parts = [repr(name) for name in (getattr(self, "name", None),) if name]
+        parts.append(counted(len(self.rows()), self._row))
+        if isinstance(documents := getattr(self, "documents", None), int):
+            parts.append(counted(documents, "document"))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as an HTML table, every text escaped."""
+        rows = self.rows()
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(_shown(row.get(name)))}</td>' for name in names)}</tr>"
+            for row in rows[:ROWS_SHOWN]
+        )
+        more = f"<p>… and {len(rows) - ROWS_SHOWN:,} more: to_pandas() has all</p>" if len(rows) > ROWS_SHOWN else ""
+        notes = "".join(f"<p>{escape(note)}</p>" for note in getattr(self, "notes", ()))
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+        return f"<p>{escape(repr(self))}</p>{notes}{table}{more}"
+
+
+def _shown(value: Any) -> str:
+    """Return a cell as text; of a list, its first items, and of an item with several parts, the first."""
+    if isinstance(value, (list, tuple)):
+        firsts = [_first(each) for each in value[:LISTED]]
+        return ", ".join(firsts) + (", …" if len(value) > LISTED else "")
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "" if value is None else str(value)
+    return text if len(text) <= CHARACTERS else f"{text[: CHARACTERS - 1]}…"
+
+
+def _first(item: Any) -> str:
+    if isinstance(item, Mapping):
+        item = list(item.values())
+    return _shown(item[0] if isinstance(item, (list, tuple)) and item else item)

@@ -1,0 +1,60 @@
+"""Values of pandas as arguments: a collection here and one behind a service take the same."""
+# ruff: noqa: F811  (fixtures that are imported)
+
+import numpy as np
+import pandas as pd
+import pytest
+from fastapi.testclient import TestClient
+from http_service import client, folder, local  # noqa: F401  (fixtures)
+
+from sonde.app.api import Collection
+from sonde.app.http.client import RemoteCollection
+from sonde.indexer.errors import UsageError
+
+
+@pytest.fixture(params=["local", "remote"])
+def either(request: pytest.FixtureRequest, client: TestClient, local: Collection) -> Collection:
+    """The same collection: opened here, and behind a service."""
+    return local if request.param == "local" else RemoteCollection(client)  # type: ignore[arg-type]
+
+
+def test_labels_by_id_come_as_a_series_or_a_table(either: Collection) -> None:
+    either.label(["phone", "tablet"], engine="similarity", name="kinds")
+    series = pd.Series({"1": "tablet", "2": None})
+    assert either.correct(series, run="kinds").to_dict() == {"run": "kinds", "documents": 1, "total": 1}
+    table = pd.DataFrame({"id": [2, 1], "label": ["phone", "tablet"]})
+    assert either.correct(table, run="kinds").documents == 2
+    either.label(["phone", "tablet"], engine="similarity", name="fresh")
+    for truth in (table, pd.Series({2: "phone", 1: "tablet"})):
+        assert either.evaluate_labels("fresh", truth).documents == 2
+    with pytest.raises(UsageError, match=r"^truth must have the columns id and label, not id, kind$"):
+        either.evaluate_labels("fresh", pd.DataFrame({"id": ["1"], "kind": ["phone"]}))
+
+
+def test_rows_and_columns_of_documents_are_chosen(either: Collection) -> None:
+    assert [row["id"] for row in either.rows(where="stars < 3")] == ["1", "a/b"]
+    assert [row["id"] for row in either.rows(where="stars < 3", start=1, count=1)] == ["a/b"]
+    frame = either.to_pandas(where="stars < 3", columns=["stars", "id"])
+    assert frame.to_dict("list") == {"stars": [1, 2], "id": ["1", "a/b"]}
+    assert list(either.to_pandas(where="stars > 9", columns=["stars"]).columns) == ["stars"]
+    with pytest.raises(UsageError, match=r"^columns is 'star' \(did you mean 'stars'\?\): use id, title, text, stars$"):
+        either.to_pandas(columns=["star"])
+    with pytest.raises(UsageError, match="star"):
+        either.to_pandas(where="star = 1")
+
+
+def test_ids_are_looked_up_like_keys(either: Collection) -> None:
+    assert [id in either for id in ("1", 1, np.int64(1), "a/b", "9", None, 1.5)] == [True] * 4 + [False] * 3
+
+
+def test_an_empty_selection_changes_nothing(either: Collection) -> None:
+    for empty in ([], (), pd.Series([], dtype=str), pd.DataFrame({"id": ["1"]}).query("id == '2'")["id"]):
+        assert either.delete(empty) == 0
+    assert len(either) == 3
+    either.tag("odd", ids=["1"])
+    assert [either.tag("odd", ids=[], change=change).changed for change in ("add", "remove")] == [0, 0]
+    with pytest.raises(UsageError, match="nothing is left for the tag 'new': no document was given"):
+        either.tag("new", ids=[])
+    for call in (either.delete, lambda: either.tag("odd")):
+        with pytest.raises(UsageError, match="say which documents"):
+            call()
