@@ -42,6 +42,15 @@ def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Pat
     assert [line.score for line in read] == pytest.approx([hit.score for _, hits in found for hit in hits], abs=1e-6)
 
 
+def test_an_empty_query_is_named_with_its_file_line_and_id(collection: Collection, tmp_path: Path) -> None:
+    """It said "query 3 is empty"."""
+    (tmp_path / "q.jsonl").write_text('{"_id": "a", "text": "lamp"}\n\n{"_id": "b7", "text": "  "}\n')
+    with pytest.raises(UsageError, match=r"^line 3 of .*q.jsonl: the query 'b7' is empty: say what to look for$"):
+        collection.search_queries(tmp_path / "q.jsonl")
+    with pytest.raises(UsageError, match=r"^the query 'b7' is empty: say what to look for$"):
+        collection.search_queries([("a", "lamp"), ("b7", "")])
+
+
 def test_reranking_is_a_mode(collection: Collection, judged: tuple[Path, Path]) -> None:
     """It was left out without a word."""
     with pytest.raises(UsageError, match="leave out rerank, and add 'rerank' to modes"):
