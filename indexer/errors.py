@@ -143,6 +143,12 @@ def out_of_range(field: str, value: object, advice: str) -> UsageError:
     return UsageError(f"{arg(field)} is {value!r}: {advice}", code="out-of-range", field=field, value=value)
 
 
+def not_finite(model: str, dtype: str) -> SondeError:
+    """Return the error for a model that gives infinite numbers or none at all."""
+    cure = "its weights are damaged: get the model again" if dtype == "float32" else f"try {arg('dtype')} float32"
+    return SondeError(f"{model} produces non-finite numbers in {dtype}: {cure}")
+
+
 def check_seed(seed: int) -> None:
     """Check a random seed.
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...indexer.store.patience import Patience, patience
     from ...indexer.upkeep.delete import remove_collection
     from ...pipelines.cluster import read_candidates
+    from ...pipelines.evaluate.per_query import check_per_query, write_per_query
     from ...pipelines.label import NONE_NAME, read_labels
     from ...pipelines.label.corrections import read_corrections, write_corrections
     from ...pipelines.map.regions import read_outlines
@@ -54,6 +55,7 @@ _HOMES = {
     "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "pipelines.cluster": ("read_candidates",),
+    "pipelines.evaluate.per_query": ("check_per_query", "write_per_query"),
     "pipelines.label": ("NONE_NAME", "read_labels"),
     "pipelines.label.corrections": ("read_corrections", "write_corrections"),
     "pipelines.map.regions": ("read_outlines",),
@@ -80,6 +82,7 @@ __all__ = [
     "canonical_name",
     "check_export_target",
     "check_origin",
+    "check_per_query",
     "check_plot_target",
     "containing",
     "duration",
@@ -113,6 +116,7 @@ __all__ = [
     "train_nli",
     "train_reranker",
     "write_corrections",
+    "write_per_query",
     "write_plot",
 ]
 

@@ -14,6 +14,7 @@ from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.qrels import Qrels
+    from ...pipelines.evaluate.search import SearchQuality
     from ...pipelines.search.trec import Query
     from ..api import Collection
 
@@ -161,6 +162,10 @@ def evaluate_search(
     rerank_depth: Annotated[
         int | None, typer.Option("--rerank-depth", metavar="N", help="Number of documents to rerank; 50 by default.")
     ] = None,
+    per_query: Annotated[
+        Path | None,
+        typer.Option("--per-query", metavar="FILE", help="Also write the measures of each query: .csv or .jsonl."),
+    ] = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -178,11 +183,16 @@ def evaluate_search(
       sonde evaluate search judged.sonde
     """
     from ...indexer.errors import UsageError
+    from ...indexer.files import check_different
     from ...pipelines.search.rerank import LATE
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
     from ..api.evaluate import check_modes, has_late_index
+    from ..api.functions import check_per_query, write_per_query
 
+    if per_query is not None:
+        check_per_query(per_query)
+        check_different(queries=queries, qrels=qrels, per_query=per_query)
     if (queries is None) != (qrels is None):
         raise UsageError("give both --queries and --qrels, or neither to use the collection's own judgements")
     settings = SearchSettings(
@@ -196,6 +206,9 @@ def evaluate_search(
     opened = open_collection(collection, device=device)
     judged = _judged(opened, queries, qrels)
     found = opened.evaluate_search(*judged, modes=chosen, settings=settings, progress=lambda event: say(str(event)))
+    if per_query is not None:
+        write_per_query(found, per_query, lambda event: say(str(event)))
+        say(f"wrote {per_query}")
     for quality in found:
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
@@ -206,6 +219,11 @@ def evaluate_search(
         for quality in found:
             print_json(quality.to_dict())
         return
+    _print_qualities(found)
+
+
+def _print_qualities(found: "list[SearchQuality]") -> None:
+    """Print a table of the modes with their measures."""
     heads = f"{'mode':<10} {'nDCG@10':>8} {'95 % interval':>15} {'recall@100':>11}"
     print(f"{heads} {'MRR@10':>7} {'MAP@100':>8} {'p':>6} {'judged':>7}")
     for quality in found:

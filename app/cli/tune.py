@@ -88,11 +88,11 @@ def tune_search(
     if json:
         print_json(found.to_dict())
         return
-    print(f"tuned on half of: {found.source}")
+    print(f"chosen on {found.chosen_on} queries, checked on {found.checked_on} others: {found.source}")
     if found.chosen:
-        print(f"best on that half: {', '.join(_told(*each) for each in found.chosen.items())}")
+        print(f"best on those {found.chosen_on}: {', '.join(_told(*each) for each in found.chosen.items())}")
     for gain in found.gains:
-        print(f"other half ({gain.examples}): {gain}")
+        print(f"on the others: {gain}")
     for note in found.notes:
         say(f"note: {note}")
     if found.stored:

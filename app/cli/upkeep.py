@@ -255,7 +255,10 @@ def export(
             "--to", metavar="FILE", help=".xlsx, .csv, .parquet or .jsonl file; - is standard output (JSONL)."
         ),
     ] = "-",
-    vectors: Annotated[bool, typer.Option("--vectors", help="Also write each document's embedding.")] = False,
+    vectors: Annotated[
+        bool,
+        typer.Option("--vectors", help="Also write each document's embedding: the mean of those of its passages."),
+    ] = False,
     where: Annotated[
         str | None, typer.Option("--where", help="Write only documents that match this filter on metadata and runs.")
     ] = None,

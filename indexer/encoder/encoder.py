@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SondeError, arg
+from ..errors import not_finite
 from .forward import Crew, Replica, plan_batches
 from .model_folder import in_one_line
 from .onnx_replica import OnnxReplica
@@ -147,9 +147,7 @@ class Encoder:
 
     def _finite(self, vectors: np.ndarray) -> np.ndarray:
         if not np.isfinite(vectors).all():
-            raise SondeError(
-                f"{self.spec.name} produces non-finite numbers in {self.spec.dtype}: try {arg('dtype')} float32"
-            )
+            raise not_finite(self.spec.name, self.spec.dtype)
         return vectors
 
     def _encode(self, tokens: Sequence[Tokens], on_batch: OnBatch | None, take: TakeTokens | None = None) -> np.ndarray:

@@ -212,7 +212,7 @@ def load_model(located: Located, settings: EncoderSettings) -> Any:
     precision, device = getattr(torch, settings.compute), settings.devices[0]
     options = {"dtype": precision, "use_safetensors": True}
     failed = f"{located.folder} cannot be loaded as a Sentence-Transformers model"
-    with in_one_line(failed), quiet(), fitting(located.name, device):
+    with in_one_line(failed, located.folder), quiet(), fitting(located.name, device):
         model = SentenceTransformer(str(located.folder), device=device, local_files_only=True, model_kwargs=options)
         return model.to(precision).eval()
 

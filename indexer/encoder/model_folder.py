@@ -28,8 +28,10 @@ LONGEST_REASON = 200
 
 
 @contextmanager
-def in_one_line(failed: str) -> Iterator[None]:
+def in_one_line(failed: str, folder: Path | None = None) -> Iterator[None]:
     """Within the block, whatever a model makes a library raise becomes one line that begins with `failed`.
+
+    If the model in `folder` needs code of its own, that is the reason, not the library's advice to run it.
 
     Raises:
         SondeError: Something in the block failed.
@@ -42,6 +44,9 @@ def in_one_line(failed: str) -> Iterator[None]:
         # PyO3 derives its panics from BaseException, and no module exports the class.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        if folder is not None and isinstance(error, ValueError) and _has_own_code(folder):
+            said = "it needs code of its own, and Sonde runs no code from models: use another one"
+            raise SondeError(f"{failed}: {said}") from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON]
         raise SondeError(f"{failed} ({reason}): get the model again, or use another one") from error
 
@@ -59,6 +64,16 @@ def model_folder(folder: Path) -> Iterator[None]:
             _check_config(part / "config.json")
             _check_ids(part / "tokenizer.json")
         yield
+
+
+def _has_own_code(folder: Path) -> bool:
+    """Return whether a model's configuration or one of its modules names a class that no library has."""
+    configs = [_read(part / "config.json") for part in (folder, *module_folders(folder))]
+    if any(isinstance(config, dict) and config.get("auto_map") for config in configs):
+        return True
+    modules = _read(folder / "modules.json")
+    kinds = [module.get("type") for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
+    return any(isinstance(kind, str) and not kind.startswith("sentence_transformers.") for kind in kinds)
 
 
 def _check_files(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """How good search is on judged queries: nDCG, recall, MRR and MAP, with paired tests between systems."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,13 +150,22 @@ FIRST = 10
 
 
 @dataclass(frozen=True, slots=True)
+class QueryScores:
+    """The measures of one query, by name, 0 to 1, higher is better."""
+
+    query: str
+    text: str
+    measures: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchQuality:
     """The quality of one mode: means over the judged queries, 0 to 1, higher is better.
 
     `interval` is the 95 % bootstrap interval of nDCG@10. `difference` is this mode's nDCG@10 minus the first mode's,
     and `p` the two-sided p-value of a paired randomisation test of it (Smucker, Allan and Carterette, CIKM 2007); both
     are None for the first mode. With fewer than five queries, `interval` and `p` are None. `second_stage` says which
-    one ran, if one did.
+    one ran, if one did. `per_query` has the measures of each query.
     """
 
     mode: str
@@ -166,6 +175,7 @@ class SearchQuality:
     difference: float | None
     p: float | None
     second_stage: str | None = None
+    per_query: tuple[QueryScores, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values: the measures by name beside the rest."""
@@ -201,7 +211,8 @@ def evaluate_search(
     found, first = [], None
     for name, settings in variants:
         scores, second_stage = _scores(collection, judged, truth, settings)
-        found.append(replace(_quality(name, scores, first), second_stage=second_stage))
+        each = tuple(QueryScores(key, text, {name: scores[name][key] for name in scores}) for key, text in judged)
+        found.append(replace(_quality(name, scores, first), second_stage=second_stage, per_query=each))
         first = first or scores["ndcg@10"]
     return found
 

@@ -91,7 +91,7 @@ def load_folder(located: Located, dtype: str = "float32", device: str = "cpu") -
         raise MissingExtraError("transformers", "all", f"the model {located.name}") from error
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     failed = f"{located.name} cannot be loaded as a model of pairs"
-    with in_one_line(failed), quiet(), fitting(located.name, device):
+    with in_one_line(failed, located.folder), quiet(), fitting(located.name, device):
         tokenizer = AutoTokenizer.from_pretrained(located.folder, **options)
         model, report = AutoModelForSequenceClassification.from_pretrained(
             located.folder, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options

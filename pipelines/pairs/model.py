@@ -16,7 +16,7 @@ from ...indexer.encoder.forward import Crew, by_length, fetch_vectors, joined
 from ...indexer.encoder.memory import Notify, Sparing
 from ...indexer.encoder.model_folder import in_one_line
 from ...indexer.encoder.settings import cores
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import UsageError, not_finite
 from ...indexer.progress import silent
 from ...indexer.small_files import read_json
 from .first_token import first_token_only
@@ -228,7 +228,7 @@ class PairScorer:
         else:  # a single batch may use all cores
             work(0)
         if not np.isfinite(found).all():
-            raise SondeError(f"{self.name} produces non-finite numbers in {self.dtype}: try {arg('dtype')} float32")
+            raise not_finite(self.name, self.dtype)
         return found
 
     def _budget(self, tokens: int) -> int:

@@ -59,7 +59,7 @@ def search_many(
     settings.check()
     asked = as_texts(queries, "query")
     for number, query in enumerate(asked, 1):
-        _check_query(query, f"query {number}" if len(asked) > 1 else "the query")
+        check_query(query, f"query {number}" if len(asked) > 1 else "the query")
     check_filter(collection, settings.where)
     slices = (asked[first : first + QUERIES_AT_ONCE] for first in range(0, len(asked), QUERIES_AT_ONCE))
     return (found for some in slices for found in _search_together(collection, some, settings, notify, excerpts))
@@ -84,7 +84,7 @@ def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np
     """
     settings = SearchSettings(k=k, collapse=False)
     settings.check()
-    _check_query(as_text(query, "query"), "the query")
+    check_query(as_text(query, "query"), "the query")
     with collection.view() as view:
         stage = FirstStage.over(view, settings)
         with stage.begun([query]) as words:
@@ -96,7 +96,8 @@ def best_documents(collection: StoredCollection, query: str, k: int) -> tuple[np
     return view.generation.owners[kept.rows], relevance
 
 
-def _check_query(query: str, which: str) -> None:
+def check_query(query: str, which: str) -> None:
+    """Raise UsageError if a query is empty; `which` names it."""
     if not query.strip():
         raise UsageError(f"{which} is empty: say what to look for", code="empty", field="query")
 

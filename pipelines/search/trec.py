@@ -11,7 +11,7 @@ from ...indexer.files import text_of, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from .results import Results
-from .search import search_many
+from .search import check_query, search_many
 from .settings import SearchSettings
 
 Query = tuple[str, str]
@@ -21,6 +21,7 @@ def read_queries(path: Path) -> list[Query]:
     """Return (id, text) of every query in a JSONL file with `_id` and `text`, plain or gzipped.
 
     Raises:
+        UsageError: A query is empty.
         SondeError: The file cannot be read, a line is not such an object, an id occurs twice, or there are no queries.
     """
     lines = text_of(path, "the queries").split("\n")
@@ -39,9 +40,10 @@ def _query(path: Path, number: int, line: str) -> Query:
         key, text = found.get("_id", found.get("id", number)), found["text"]
         if not isinstance(text, str):
             raise ValueError
-        return str(key), text
     except (ValueError, KeyError, AttributeError, RecursionError):
         raise SondeError(f'line {number} of {path} is not a query: expected {{"_id": "1", "text": "…"}}') from None
+    check_query(text, f"line {number} of {path}: the query {str(key)!r}")
+    return str(key), text
 
 
 def run_queries(
@@ -62,6 +64,8 @@ def run_queries(
         SondeError: The collection's model, or the second stage's, is not available, or two ids of the run would be
             written as one.
     """
+    for key, text in queries:
+        check_query(text, f"the query {key!r}")
     if run:
         trec_ids((key for key, _ in queries), "query")  # before the work
     settings = replace(settings, collapse=settings.collapse and run is None)

@@ -139,6 +139,8 @@ class TuneReport:
 
     Attributes:
         source: Where the queries come from.
+        chosen_on: Queries on which the settings were chosen.
+        checked_on: Other queries, on which they were checked.
         chosen: The best settings on the first half, by name; a weight of None is chosen for each query.
         gains: On the other half, for each part that was tuned: the first stage, the index, the second stage.
         stored: The settings that the collection now has; None where nothing was stored.
@@ -146,6 +148,8 @@ class TuneReport:
     """
 
     source: str
+    chosen_on: int
+    checked_on: int
     chosen: dict[str, float | None]
     gains: tuple[Gain, ...]
     stored: SearchDefaults | None
@@ -155,6 +159,8 @@ class TuneReport:
         """Return JSON values."""
         return {
             "source": self.source,
+            "chosen_on": self.chosen_on,
+            "checked_on": self.checked_on,
             "chosen": self.chosen,
             "gains": [each.to_dict() for each in self.gains],
             "stored": self.stored.chosen if self.stored else None,
@@ -212,7 +218,7 @@ def _blind(asked: KnownQuery, found: "_Tuning") -> TuneReport:
         f"choose settings, and nothing was stored: give at least {FEWEST} queries whose answers you know, with "
         f"{arg('queries')} and {arg('qrels')}, or judge hits with `sonde judge`"
     )
-    return TuneReport(asked.source, {}, tuple(found.gains), None, (note,))
+    return found.report(asked.source, {}, None, (note,))
 
 
 @contextmanager
@@ -276,6 +282,13 @@ class _Tuning:
         self.breadth(*self.trials)
         return self
 
+    def report(
+        self, source: str, chosen: dict[str, float | None], stored: SearchDefaults | None, notes: tuple[str, ...]
+    ) -> TuneReport:
+        """Return what was found, and what became of it."""
+        learn, check = self.halves
+        return TuneReport(source, len(learn), len(check), chosen, tuple(self.gains), stored, notes)
+
     def breadth(self, learn: TuneTrial, check: TuneTrial) -> None:
         """Take the least breadth whose recall on the first half reaches the index's target; an exact one has none."""
         ann = learn.view.generation.ann
@@ -336,7 +349,7 @@ def _stored(
         store_defaults(collection, stored, spec)
         if "weight" in changed and stored.weight is None:
             notes.append("the stored weight was removed: the weight is chosen for each query again")
-    return TuneReport(asked.source, found.chosen, tuple(found.gains), stored, tuple(notes))
+    return found.report(asked.source, found.chosen, stored, tuple(notes))
 
 
 def forget_defaults(collection: StoredCollection) -> SearchDefaults:

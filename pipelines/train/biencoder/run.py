@@ -157,8 +157,7 @@ def train_biencoder(
     taught, held = _split(examples, held_out, kind, columns, share, settings.seed)
     folder, place = base_folder(base, notify), resolve_devices(device)[0]
     check_libraries(settings, logs)
-    decisive = replace(settings, save_every=0.0)
-    run = digest_of(decisive, corpus, _digest(taught), _digest(held), weights_digest(folder))
+    run = digest_of(replace(settings, save_every=0.0), corpus, _digest(taught), _digest(held), weights_digest(folder))
     dtype = training_dtype(settings.dtype, place)
     begin_work(work, run)
     encoder = load_encoder(base, device=place, dtype=dtype, notify=notify)

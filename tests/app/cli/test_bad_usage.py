@@ -141,7 +141,7 @@ def test_a_filter_on_an_unknown_column_names_those_that_exist(sonde: Command, un
         (b"[1, 2]\n", ("line 1",)),
         (b'{"_id": "1", "text": "a"}\n{"_id": "1", "text": "b"}\n', ("'1'", "more than once")),
         (b'{"_id": "1", "text": "caf\xe9"}\n', ("q.jsonl",)),
-        (b'{"_id": "1", "text": "a"}\n{"_id": "2", "text": " "}\n', ("query 2", "empty")),
+        (b'{"_id": "1", "text": "a"}\n{"_id": "2", "text": " "}\n', ("line 2", "the query '2' is empty")),
         (b'{"_id": "1", "text": null}\n', ("line 1",)),
     ],
 )

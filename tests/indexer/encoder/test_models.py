@@ -181,9 +181,21 @@ def test_code_of_a_model_is_never_run(tiny, tmp_path):
     modules[1]["type"] = "custom.Pooling"
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "custom.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Pooling: pass\n")
-    with pytest.raises(SondeError, match=r"cannot be loaded as a Sentence-Transformers model .*custom\.Pooling"):
+    with pytest.raises(SondeError, match="Sentence-Transformers model: it needs code of its own, and Sonde runs"):
         load_encoder(str(folder))
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_model_whose_class_no_library_has_says_so(tiny, tmp_path):
+    """It said half a sentence of the library, and to get the model again."""
+    folder = tmp_path / "code"
+    shutil.copytree(tiny, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "strange", "auto_map": {"AutoModel": "modeling.Strange"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    said = "code cannot be loaded as a Sentence-Transformers model: it needs code of its own, and Sonde runs no code"
+    with pytest.raises(SondeError, match=said):
+        load_encoder(str(folder))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Rankings against judgements: runs in TREC's form, measures, intervals and p-values."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import csv
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,15 @@ def test_a_trec_run_is_read_back(collection: Collection, judged: tuple[Path, Pat
     read = list(ir_measures.read_trec_run(str(tmp_path / "run.trec")))
     assert [(line.query_id, line.doc_id) for line in read] == [(key, hit.id) for key, hits in found for hit in hits]
     assert [line.score for line in read] == pytest.approx([hit.score for _, hits in found for hit in hits], abs=1e-6)
+
+
+def test_an_empty_query_is_named_with_its_file_line_and_id(collection: Collection, tmp_path: Path) -> None:
+    """It said "query 3 is empty"."""
+    (tmp_path / "q.jsonl").write_text('{"_id": "a", "text": "lamp"}\n\n{"_id": "b7", "text": "  "}\n')
+    with pytest.raises(UsageError, match=r"^line 3 of .*q.jsonl: the query 'b7' is empty: say what to look for$"):
+        collection.search_queries(tmp_path / "q.jsonl")
+    with pytest.raises(UsageError, match=r"^the query 'b7' is empty: say what to look for$"):
+        collection.search_queries([("a", "lamp"), ("b7", "")])
 
 
 def test_reranking_is_a_mode(collection: Collection, judged: tuple[Path, Path]) -> None:
@@ -152,6 +163,28 @@ def test_lines_that_contradict_each_other_are_counted(tmp_path: Path) -> None:
     assert read_qrels(tmp_path / "q.txt", told.append) == {"1": {"a": 1, "b": 0}}
     said = "1 line with another grade than an earlier line (query 1, document b): the last one counts"
     assert told == [f"note: q.txt has {said}"]
+
+
+def test_the_measures_of_each_query_are_written(
+    collection: Collection, judged: tuple[Path, Path], tmp_path: Path, sonde: Command
+) -> None:
+    words = ("evaluate", "search", collection.path, "--queries", judged[0], "--qrels", judged[1], "--json")
+    ran = sonde(*words, "--per-query", tmp_path / "each.jsonl")
+    totals = [json.loads(line) for line in ran.out.splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "each.jsonl").read_text().splitlines()]
+    assert [(row["mode"], row["query"]) for row in rows] == [
+        (mode, f"q{n}") for mode in ("dense", "lexical", "hybrid") for n in range(4)
+    ]
+    assert rows[1]["text"] == QUERIES[1]
+    for total in totals:
+        own = [row for row in rows if row["mode"] == total["mode"]]
+        for name in ("ndcg@10", "recall@100", "mrr@10", "map@100", "judged@10"):
+            assert total[name] == pytest.approx(np.mean([row[name] for row in own]))
+    assert sonde(*words, "--per-query", tmp_path / "each.csv").code == 0
+    with (tmp_path / "each.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [float(row["ndcg@10"]) for row in table] == [row["ndcg@10"] for row in rows]
+    sonde(*words, "--per-query", tmp_path / "each.txt").refused("must end in .csv or .jsonl", code=2)
 
 
 def test_queries_without_a_relevant_document_are_left_out(collection: Collection) -> None:

@@ -217,7 +217,7 @@ def test_numbers_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = build_pairs("bert")
     with torch.no_grad():
         model.classifier.bias.fill_(float("nan"))  # type: ignore[operator]
-    with pytest.raises(SondeError, match="non-finite numbers in float32"):
+    with pytest.raises(SondeError, match="non-finite numbers in float32: its weights are damaged"):
         PairModel(model, tokenizer).logits([("a", "b")])
 
 

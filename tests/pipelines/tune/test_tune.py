@@ -375,6 +375,10 @@ def test_the_commands(
     weight = said["stored"]["weight"]
     assert f"weight {weight:g}" in sonde("info", noisy.path).out
     assert json.loads(sonde("info", noisy.path, "--json").out)["search_defaults"]["weight"] == weight
+    assert (said["chosen_on"], said["checked_on"]) == (30, 30)
+    shown = sonde("tune", noisy.path, "--queries", asked[0], "--qrels", asked[1], "--dry-run").out.splitlines()
+    assert shown[0] == "chosen on 30 queries, checked on 30 others: judged queries of q.jsonl"
+    assert shown[2].startswith("on the others: first stage ndcg@10 ")
     plain = sonde("search", noisy.path, "a parcel with a word201", "--json").out
     given = sonde("search", noisy.path, "a parcel with a word201", "--weight", str(weight), "--json").out
     assert plain == given != sonde("search", noisy.path, "a parcel with a word201", "--weight", "0.5", "--json").out
