@@ -319,6 +319,6 @@ def randomisation(gains: Sequence[float] | np.ndarray, seed: int = 0) -> float:
 
 
 def _blocks(count: int) -> list[int]:
-    """Return how many resamples of so many values to draw at once, until there are all."""
+    """Return the numbers of resamples of `count` values to draw at once."""
     rows = max(1, _BLOCK // count)
     return [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
