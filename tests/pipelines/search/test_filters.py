@@ -169,7 +169,7 @@ def test_what_is_found(connection, where, found):
         ("stars IN ()", r"IN needs at least one value: stars IN \(…, …\)"),
         (
             "'x' IN kind",
-            r"kind is text, not a list: write kind = …, or kind LIKE '%…%' for a part of a text; if .*'kind': 'list'}\)$",
+            r"kind is text, not a list: write kind = …, or kind LIKE '%…%' for a part .*'kind': 'list'}\)$",
         ),
         ("'x' IN title", r"title is text, not a list: write title = …, or title LIKE '%…%' for a part of a text$"),
         ("stars IS TRUE", r"IS takes NULL, and for a boolean TRUE or FALSE"),
@@ -194,8 +194,8 @@ def test_what_is_found(connection, where, found):
         (
             "kind >= 2026",
             r"kind is stored as text, so it cannot be compared as a number: index the file again with a type, "
-            r"such as read=sonde.ReadOptions\(type={'kind': 'integer'}\), or correct the values that are not numbers; or "
-            "compare it with a",
+            r"such as read=sonde.ReadOptions\(type={'kind': 'integer'}\), "
+            "or correct the values that are not numbers; or compare it with a",
         ),
         ("kind BETWEEN 1.5 AND 2", r"'kind': 'real'}\), or .* such as kind >= '1.5', in alphabetical order$"),
         ("title > 5", r"cannot be compared as a number: compare it with a text, such as title > '5', in alpha"),
