@@ -13,8 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 
-_BEGIN, _END = "\ufdd0", "\ufdd1"  # noncharacters: text never contains them, and `repr` escapes them
-_MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*)(?:=([a-z]*))?{_END}")
+_BEGIN, _END, _BETWEEN = (
+    "\ufdd0",
+    "\ufdd1",
+    "\ufdd2",
+)  # noncharacters: text never contains them, and `repr` escapes them
+_MARKED = re.compile(f"{_BEGIN}([A-Za-z_][A-Za-z0-9_]*)(?:=([a-z]*))?(?:{_BETWEEN}(.*?){_BETWEEN}(.*?))?{_END}")
 
 
 def arg(name: str, value: str | None = None) -> str:
@@ -27,7 +31,9 @@ def arg(name: str, value: str | None = None) -> str:
 
 def give_type(column: str, kind: str) -> str:
     """Return the advice to give a column of a table a type, such as "integer" or "date:%d/%m/%Y"."""
-    return f"index the file again with a type, such as {arg('type')} {shlex.quote(f'{column}={kind}')}"
+    python, elsewhere = f"read=sonde.ReadOptions(type={ {column: kind} })", shlex.quote(f"{column}={kind}")
+    both = _BETWEEN.join(("type", python, elsewhere))
+    return f"index the file again with a type, such as {_BEGIN}{both}{_END}"
 
 
 class Message(str):
@@ -43,10 +49,12 @@ class Message(str):
 
     def render(self, name: Callable[[str], str]) -> str:
         """Return the sentence with `name` applied to every marked name."""
-        return _MARKED.sub(lambda found: name(found[1]) + _spaced(found[2]), self.marked)
+        return _MARKED.sub(lambda found: name(found[1]) + _spaced(found[4] or found[2]), self.marked)
 
 
 def _in_python(found: re.Match[str]) -> str:
+    if found[3] is not None:
+        return found[3]
     return found[1] if found[2] is None else f'{found[1]}="{found[2]}"'
 
 

@@ -13,7 +13,7 @@ from ..indexer.store.kinds import CLUSTER, group_kinds
 from ..indexer.store.members import items_inside
 from ..indexer.store.runs import Run, assignments_of, find_run, items_of, list_runs
 from ..indexer.store.view import View, document_vectors, normalized
-from ..indexer.wording import either, existing
+from ..indexer.wording import counted, either, existing
 from .analysis.agreement import agreement
 from .analysis.corpus import texts_of
 from .analysis.counts import Counts
@@ -330,12 +330,15 @@ def compare(
         SondeError: There is no such run.
     """
     where, queries, runs = as_texts(where, "filter"), as_texts(queries, "query"), as_texts(runs, "run")
-    given = {"clusters": as_texts(clusters, "cluster"), "filters": where, "queries": queries, "runs": runs}
+    given = {"cluster": as_texts(clusters, "cluster"), "filter": where, "query": queries, "run": runs}
     named = {name: values for name, values in given.items() if values}
     if len(named) != 1 or any(len(values) != 2 for values in named.values()):
-        said = "; ".join(f"{name}: {', '.join(values)}" for name, values in named.items())
+        said = " and ".join(
+            f"{counted(len(values), name, 'queries' if name == 'query' else None)} ({', '.join(values)})"
+            for name, values in named.items()
+        )
         wanted = "give two clusters, two filters, two queries or two runs"
-        raise UsageError(f"{wanted}, and nothing else, not {said}" if said else wanted)
+        raise UsageError(f"{said} cannot be compared: {wanted}" if said else wanted)
     if run is not None and not clusters:
         raise UsageError(f"{arg('run')} is for two groups of a run: give their numbers with {arg('clusters')}")
     if clusters:

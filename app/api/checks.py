@@ -1,5 +1,6 @@
 """What is wrong in the data, and what is new: checks, duplicates, and changes among new documents."""
 
+from datetime import date
 from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.progress import Notify, silent
@@ -54,14 +55,15 @@ class Checking(Opened):
         return check(self.stored, given, name=name, replace=replace, notify=progress)
 
     def watch(
-        self, since: str, name: str = "watch", *, replace: bool = False, settings: "WatchSettings | None" = None,
+        self, since: str | date, name: str = "watch", *, replace: bool = False, settings: "WatchSettings | None" = None,
         progress: Notify = silent, **options: Unpack[WatchOptions],
     ) -> "Watched":  # fmt: skip
         """Report groups that grew, shrank or appeared among the new documents, and store the result as a run.
 
         Args:
-            since: A date such as "2026-11-01": documents of that day or later are new. Or the name of a cluster, topic,
-                map or label run or a taxonomy: documents that it does not know are new.
+            since: A date such as "2026-11-01", a `datetime.date` or a `pandas.Timestamp`: documents of that day or
+                later are new. Or the name of a cluster, topic, map or label run or a taxonomy: documents that it does
+                not know are new.
             name: The run's name.
             replace: Whether to replace an existing run of this name.
             settings: Base settings; `since` and each option override the field of the same name.
@@ -79,6 +81,7 @@ class Checking(Opened):
         from ...pipelines.watch import WatchSettings, watch
 
         own = ("since", "name", "replace", *PROGRESS)
+        since = since.isoformat() if isinstance(since, date) else since
         given = settings_from(WatchSettings, settings, {**options, "since": since}, "watch", own)
         return watch(self.stored, given, name=name, replace=replace, notify=progress)
 

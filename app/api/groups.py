@@ -12,6 +12,7 @@ from .options import ClusterOptions, CompareParts, MapOptions, TopicOptions
 
 if TYPE_CHECKING:
     from ...pipelines.analysis import runs as kept
+    from ...pipelines.analysis.breakdown import RunBreakdown
     from ...pipelines.cluster import Clustering, ClusterSettings, Updated
     from ...pipelines.compare import Contrast, RunComparison
     from ...pipelines.map import Map, MapSettings
@@ -311,7 +312,7 @@ class Grouping(Opened):
 
         return kept.memberships(self.stored, id)
 
-    def breakdown(self, run: str, column: str, kind: str | None = None) -> "kept.RunBreakdown":
+    def breakdown(self, run: str, column: str, kind: str | None = None) -> "RunBreakdown":
         """Count a run's documents by a metadata column: by year, month or day for dates, else by class.
 
         Raises:
@@ -322,9 +323,9 @@ class Grouping(Opened):
             >>> [(row["number"], row["class"], row["documents"]) for row in fruit.breakdown("kmeans", "kind").rows()]
             [(0, 'fruit', 2), (1, 'vehicles', 1)]
         """
-        from ...pipelines.analysis import runs as kept
+        from ...pipelines.analysis.breakdown import breakdown
 
-        return kept.breakdown(self.stored, run, column, kind)
+        return breakdown(self.stored, run, column, kind)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
         """Rename a run or, if `item` is given, the cluster, topic or label with that number.

@@ -1,5 +1,6 @@
 """An open collection: the base class of every part of the Python API."""
 
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from types import FunctionType
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ...indexer.ann.devices import on_its_device
 from ...indexer.encoder.settings import device_names, resolve_devices
-from ...indexer.errors import SondeError, as_text
+from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.sharded import open_stored
 from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.collection import LoadEncoder, StoredCollection
@@ -90,6 +91,17 @@ class Opened:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        """Pickle the path and the device: the process that unpickles it opens the collection again.
+
+        Raises:
+            UsageError: The collection was opened with an encoder or a loader of the caller's own.
+        """
+        if self.stored.own_model:
+            said = "a collection with an encoder or a loader of your own cannot be pickled: open it in each process"
+            raise UsageError(said, code="conflict", field="encoder")
+        return partial(type(self).open, self.path.absolute(), device=self.stored.device), ()
 
     def close(self) -> None:
         """Close the files that this thread has open."""

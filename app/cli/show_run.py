@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ...indexer.store.kinds import RunKind
     from ...indexer.store.periods import Period
     from ...indexer.store.runs import Run
-    from ...pipelines.analysis.runs import RunBreakdown, RunDetails
+    from ...pipelines.analysis.breakdown import RunBreakdown
+    from ...pipelines.analysis.runs import RunDetails
     from ...pipelines.plots import BarsPlot, LinesPlot
     from ...pipelines.topics import Breakdown, Topics
     from ..api import Collection

@@ -170,6 +170,6 @@ def _unknown(name: str) -> str:
     known = (DEFAULT_MODEL, STATIC_MODEL)
     close = difflib.get_close_matches(name.lower(), [model.lower() for model in known], 1, 0.5)
     meant = [model for model in known if model.lower() in close]
-    guess = f"did you mean {meant[0]!r}? " if meant else ""
+    guess = f"did you mean {meant[0]!r}? Give" if meant else "give"
     choices = " or ".join(repr(model) for model in known)
-    return f"unknown model {name!r}: {guess}Give {choices}, a folder, or a hub name such as {_DEFAULT_REPOSITORY}"
+    return f"unknown model {name!r}: {guess} {choices}, a folder, or a hub name such as {_DEFAULT_REPOSITORY}"

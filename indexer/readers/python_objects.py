@@ -1,7 +1,7 @@
 """Lists, generators, DataFrames, Arrow tables, Hugging Face datasets; none of their libraries is imported here."""
 
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +9,8 @@ from ..document import Document, Skipped, Value
 from ..errors import UsageError
 from ..wording import listed
 from .nested import NestedError, flattened
-from .source import Item, Meter, Row, Source, row_of
-from .tables import BATCH_ROWS, rows_of
+from .source import Item, Meter, ReadOptions, Row, Source, row_of
+from .tables import BATCH_ROWS, index_columns, rows_of
 from .values import natural
 
 _ACCEPTED = (
@@ -26,19 +26,35 @@ class PythonObject(Source):
     unit = "rows"
     nothing = "holds no rows: give an object with content"
 
-    def __init__(self, name: str, start: _Start, total: int | None, once: bool = False) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        start: _Start,
+        total: int | None,
+        once: bool = False,
+        left: Collection[str] = (),
+        note: str = "",
+    ) -> None:
+        """Take its name, what starts reading, how many rows there are, and the columns to leave out with a note."""
+        self.name, self.note = name, note
+        self._left = frozenset(left)
         self.total = total
         self.once = once
         self._start = start
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """The object's rows in order; "row 1" is the first."""
-        return self._start(meter)
+        rows = self._start(meter)
+        return map(self._without, rows) if self._left else rows
+
+    def _without(self, item: Item) -> Item:
+        if not isinstance(item, Row):
+            return item
+        return Row(item.origin, {name: value for name, value in item.values.items() if name not in self._left})
 
 
-def python_source(source: Any) -> PythonObject:
-    """The source for an object.
+def python_source(source: Any, options: ReadOptions = ReadOptions()) -> PythonObject:
+    """The source for an object. Of `options`, only the columns count that a caller names.
 
     Raises:
         UsageError: The object is of a kind that cannot be read; says which can.
@@ -47,7 +63,8 @@ def python_source(source: Any) -> PythonObject:
     name = f"the {type(source).__name__}"
     if kind in _READERS:
         once = type(source).__name__ == "RecordBatchReader"
-        return PythonObject(name, lambda meter: _READERS[kind](source, meter), _length(source), once)
+        left, note = index_columns(_arrow_names(source) if kind[0] in ("pyarrow", "datasets") else (), options)
+        return PythonObject(name, lambda meter: _READERS[kind](source, meter), _length(source), once, left, note)
     if isinstance(source, Mapping) or kind[1] in ("DatasetDict", "IterableDatasetDict"):
         raise UsageError(
             f"{name} with the keys {listed([str(key) for key in source]) or '(none)'}: give one of its values, or [it]"
@@ -67,6 +84,11 @@ def _kind(source: Any) -> tuple[str, str]:
     """Library and class name of the first class in the object's ancestry that there is a reader for."""
     kinds = [(base.__module__.split(".")[0], base.__name__) for base in type(source).__mro__]
     return next((kind for kind in kinds if kind in _READERS), kinds[0])
+
+
+def _arrow_names(source: Any) -> Sequence[str]:
+    """Return the columns of an Arrow table or a dataset; none if it does not know them before it is read."""
+    return source.schema.names if hasattr(source, "schema") else source.column_names or ()
 
 
 def _length(source: Any) -> int | None:

@@ -41,7 +41,7 @@ def read_source(source: Any, *, options: ReadOptions = _DEFAULTS, notify: Notify
         SondeError: A file is missing, empty, damaged or may not be read.
     """
     paths = _paths(source)
-    sources = [python_source(source)] if paths is None else list(file_sources(paths, options, notify))
+    sources = [python_source(source, options)] if paths is None else list(file_sources(paths, options, notify))
     _check_used(sources, options)
     return Reading(_parts(sources, options))
 

@@ -21,6 +21,13 @@ _INDEX = re.compile(r"__index_level_\d+__")
 """How pandas calls the columns of an index without a name."""
 
 
+def index_columns(names: Iterable[str], options: ReadOptions) -> tuple[list[str], str]:
+    """Return the columns of an index of pandas that are left out of a table, and a note that says so; "" for none."""
+    chosen = {options.id, options.id_hint, options.title, *options.texts}
+    left = [name for name in names if _INDEX.fullmatch(name) and name not in chosen]
+    return left, f"without pandas' index {', '.join(left)}" if left else ""
+
+
 def rows_of(batches: Iterable["pa.RecordBatch"], meter: Meter) -> Iterator[Item]:
     """The rows of the batches, in slices of at most `BATCH_ROWS`; `meter` counts them."""
     for batch in batches:
@@ -73,10 +80,7 @@ class Parquet(Source):
                 f"{self.name} is not a valid Parquet file, or is truncated: get a new copy ({_line(error)})"
             ) from error
         self._rows = self.items_total = metadata.num_rows
-        chosen = {options.id, options.id_hint, options.title, *options.texts}
-        self._left = [name for name in metadata.schema.to_arrow_schema().names if _INDEX.fullmatch(name)]
-        self._left = [name for name in self._left if name not in chosen]
-        self.note = f"without pandas' index {', '.join(self._left)}" if self._left else ""
+        self._left, self.note = index_columns(metadata.schema.to_arrow_schema().names, options)
 
     def items(self, meter: Meter) -> Iterator[Item]:
         """The rows in file order; "row 1" is the first."""

@@ -55,6 +55,7 @@ class StoredCollection:
         self.device = device
         self._loader = loader
         self._encoder = encoder
+        self.own_model = encoder is not None or loader is not None
         self._spec: tuple[dict[str, Any], ModelSpec] | None = None
         self._local = threading.local()
         self._loading = threading.RLock()

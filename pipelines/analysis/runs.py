@@ -1,6 +1,5 @@
 """The runs of a collection: list, look into, rename, delete, break down by a column."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +9,9 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import distinct_beginnings, holds_months, ids_by_number
-from ...indexer.store.fields import Field
+from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
-from ...indexer.store.members import counts_by_column, members_of, numbers_above, sizes_inside
-from ...indexer.store.periods import by_time, name_times
+from ...indexer.store.members import members_of, sizes_inside
 from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import either, existing, on_one_line, shown_id
@@ -286,127 +283,3 @@ def newest(catalog: Catalog, kind: RunKind, name: str | None = None) -> Run:
 
 def _kind(name: str | None) -> RunKind | None:
     return None if name is None else kind_of(name)
-
-
-CLASSES = 30
-"""Classes that are told apart; the rarer ones are counted together."""
-OTHERS = "others"
-PERIODS = {"year": 4, "month": 7, "day": 10}
-"""How many characters of a date name its period."""
-MOST = 120
-"""Periods beyond which longer ones are taken."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RunBreakdown(Shown):
-    """Counts of documents.
-
-    Attributes:
-        column: The metadata column.
-        period: "year", "month" or "day" for dates, else None: the parts are classes.
-        parts: Names of periods, in order, or of classes, the largest first; numbers by size, months and days by time.
-            The last one may be "others (17 values)": the rarer classes, counted together.
-        items: Clusters, topics or labels, by number.
-        counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
-            also in the groups above it.
-        totals: int64 [parts], the sums over all items, in which a document counts in its own group only.
-    """
-
-    column: str
-    period: str | None
-    parts: tuple[str, ...]
-    items: tuple[Item, ...]
-    counts: np.ndarray
-    totals: np.ndarray
-    _row = "count"
-
-    @property
-    def shares(self) -> np.ndarray:
-        """Float64 [items, parts]: the part of a period's or class's documents that an item has, 0 to 1."""
-        return self.counts / np.maximum(self.totals, 1)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each item and part that has documents, as JSON values."""
-        shares = self.shares.round(6)
-        return [
-            {"number": item.number, "name": item.name, self.period or "class": self.parts[part],
-             "documents": int(self.counts[place, part]), "share": float(shares[place, part])}
-            for place, item in enumerate(self.items) for part in np.flatnonzero(self.counts[place]).tolist()
-        ]  # fmt: skip
-
-    def only(self, number: int) -> "RunBreakdown":
-        """Return the counts of one item.
-
-        Raises:
-            SondeError: There is no item with this number.
-        """
-        place = row_of(number, self.items)
-        return replace(self, items=(self.items[place],), counts=self.counts[[place]])
-
-
-def row_of(number: int, items: Sequence[Any]) -> int:
-    """Return the place of the item with this number.
-
-    Raises:
-        SondeError: There is none.
-    """
-    numbers = [item.number for item in items]
-    if number not in numbers:
-        said = f"there is no group {number}: {existing(numbers)}"
-        raise SondeError(said, code="not-found", field="item", value=number)
-    return numbers.index(number)
-
-
-def breakdown(collection: StoredCollection, run: str, column: str, kind: str | None = None) -> RunBreakdown:
-    """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
-
-    Raises:
-        SondeError: There is no such run.
-        UsageError: There is no such column, it has no value, the run is a map, or it is not clear which run is meant.
-    """
-    with collection.view() as view:
-        found = named(view.catalog, run, kind)
-        if found.kind.payload == "run_places":
-            said = f"{run!r} is a {found.kind} run: no document belongs to its {found.kind.items}"
-            raise UsageError(said, code="conflict", field="run", value=run)
-        if column not in view.fields:
-            raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
-        field = view.fields[column]
-        period = _period(view.catalog, field) if field.type == "date" else None
-        cells = counts_by_column(view.catalog, found, field, PERIODS[period] if period else None)
-        items = tuple(items_of(view.catalog, found))
-        above = numbers_above(view.catalog, found) if found.kind.nested else {}
-    if not cells:
-        raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}")
-    ordered = period is not None or field.type in ("integer", "real")
-    return _counted(column, period, items, cells, above, ordered, field.type == "boolean")
-
-
-def _counted(
-    column: str, period: str | None, items: tuple[Item, ...], cells: Sequence[Any], above: Mapping[int, Sequence[int]],
-    ordered: bool, boolean: bool,
-) -> RunBreakdown:  # fmt: skip
-    totals: dict[Any, int] = {}
-    for _, part, count in cells:
-        totals[part] = totals.get(part, 0) + count
-    ranked = sorted(totals, key=lambda part: (-totals[part], str(part)))
-    kept = ranked if period or len(ranked) <= CLASSES else ranked[: CLASSES - 1]
-    kept = sorted(kept) if ordered else sorted(kept, key=by_time) if name_times(kept) else kept
-    names = [("true" if part else "false") if boolean else str(part) for part in kept]
-    places = {part: place for place, part in enumerate(kept)}
-    if len(kept) < len(ranked):
-        names.append(f"{OTHERS} ({len(ranked) - len(kept):,} values)")
-    rows = {item.number: place for place, item in enumerate(items)}
-    counts, once = np.zeros((len(items), len(names)), np.int64), np.zeros(len(names), np.int64)
-    for number, part, count in cells:
-        place = places.get(part, len(names) - 1)
-        once[place] += count
-        counts[[rows[each] for each in above.get(number, (number,))], place] += count
-    return RunBreakdown(column, period, tuple(names), items, counts, once)
-
-
-def _period(catalog: Catalog, field: Field) -> str:
-    for name in ("month",) if holds_months(catalog, field) else ("day", "month"):
-        if distinct_beginnings(catalog, field, PERIODS[name]) <= (MOST if name == "month" else 62):
-            return name
-    return "year"

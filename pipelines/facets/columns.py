@@ -39,7 +39,7 @@ def field_column(catalog: Catalog, docs: np.ndarray, field: Field, name: str) ->
         numbers = np.array([np.nan if value is None else float(value) for value in values], np.float64)
         return Column(name, title, "number", np.where(np.isfinite(numbers), numbers, np.nan))
     if field.type == "date":
-        days = _each(values, lambda value: _days(load_value(value, "date")), np.nan)
+        days = _each(values, lambda value: days_of(load_value(value, "date")), np.nan)
         return Column(name, title, "date", np.array(days, np.float64))
     texts = _each(values, lambda value: _text(load_value(value, field.type)), None)
     counts = Counter(text for text in texts if text is not None)
@@ -110,7 +110,8 @@ def _each(values: list[Any], convert: Callable[[Any], Any], absent: Any) -> list
     return [found[value] for value in values]
 
 
-def _days(value: Any) -> float:
+def days_of(value: Any) -> float:
+    """Return a date or a time as days since 1970-01-01, with a fraction for the time of day; NaN for anything else."""
     if isinstance(value, datetime):
         moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         return (moment - EPOCH).total_seconds() / DAY

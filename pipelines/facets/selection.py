@@ -7,7 +7,7 @@ Without parts it holds all documents. A part with `"not": true` accepts what it 
 - `{"kind": "values", "column": NAME, "values": [TEXT, …]}`: documents with one of these values. `null` stands for no
   value, and `{"other": true}` for the values that have no name of their own;
 - `{"kind": "range", "column": NAME, "low": a, "high": b}`: documents with a number from a to b, both included; dates
-  count in days since 1970-01-01;
+  are texts such as "2024-03-01", or days since 1970-01-01;
 - `{"kind": "query", "query": TEXT, "k": N}`: the best N documents of a search, copies of a text included;
 - `{"kind": "documents", "ids": [ID, …]}`: these documents; unknown ids are ignored.
 """
@@ -16,10 +16,13 @@ import json
 import math
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, Literal, NoReturn, TypeGuard
 
 from ...indexer.errors import UsageError, is_unicode
+from .columns import days_of
 
 Outline = tuple[tuple[float, float], ...]
 LONGEST = 4_000_000
@@ -160,14 +163,15 @@ def _values(given: Mapping[str, Any], where: str) -> Values:
     if not _is_list(listed) or not listed:
         _refuse("has no values: give at least one", where)
     others = [each for each in listed if isinstance(each, Mapping)]
-    values = [each for each in listed if not isinstance(each, Mapping)]
+    named = {True: "true", False: "false"}  # the names of a boolean field's values
+    values = [named[each] if isinstance(each, bool) else each for each in listed if not isinstance(each, Mapping)]
     if any(dict(each) != {"other": True} for each in others) or not all(isinstance(v, str | None) for v in values):
         _refuse("has an invalid value: use a text, null or {'other': true}", where)
     return Values(_column(given, where), frozenset(values), bool(others))
 
 
 def _range(given: Mapping[str, Any], where: str) -> Range:
-    low, high = _number(given.get("low"), where), _number(given.get("high"), where)
+    low, high = (_end(given.get(name), where, last=name == "high") for name in ("low", "high"))
     if low > high:
         _refuse(f"has a low end {low:g} above its high end {high:g}", where)
     return Range(_column(given, where), low, high)
@@ -219,6 +223,19 @@ def _number(value: Any, where: str) -> float:
     if not math.isfinite(number):
         _refuse("has a number that is not finite", where)
     return number
+
+
+def _end(value: Any, where: str, *, last: bool) -> float:
+    """Return an end of a range: a number, or a date as days; the last day counts to its end."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = date.fromisoformat(value) if len(value) <= len("2024-03-01") else datetime.fromisoformat(value)
+    if isinstance(value, str):
+        _refuse(f"has {reprlib.repr(value)} instead of a number: give a number, or a date such as '2024-03-01'", where)
+    if not isinstance(value, date):
+        return _number(value, where)
+    days = days_of(value)
+    return days if isinstance(value, datetime) or not last else math.nextafter(days + 1, days)
 
 
 def _check_names(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:

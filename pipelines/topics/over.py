@@ -18,9 +18,9 @@ from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
+from ..analysis.breakdown import row_of
 from ..analysis.corpus import texts_of
 from ..analysis.counts import Counts
-from ..analysis.runs import row_of
 from ..analysis.terms import Weighted, terms_of
 from ..search.text_dates import why_no_dates
 from .items import words_of

@@ -37,7 +37,7 @@ def test_one_id_is_one_id(shop: Collection, given: Any) -> None:
     assert ids(shop) == ["1", "2", "3", "4", "34"]
 
 
-@pytest.mark.parametrize("value", [None, 1.5, b"12", {"12": 1}, True, [None], ["1", 2.5]])
+@pytest.mark.parametrize("value", [1.5, b"12", {"12": 1}, True, [None], ["1", 2.5]])
 def test_what_is_no_id_is_refused_by_its_value(shop: Collection, value: Any) -> None:
     shown = repr(value[-1] if isinstance(value, list) else value)
     with pytest.raises(UsageError, match=r"is not a valid id: give a string") as caught:
@@ -93,7 +93,7 @@ def test_labels_and_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_comparisons_and_settings(shop: Collection) -> None:
     for name in ("where", "queries", "runs", "clusters"):
-        with pytest.raises(UsageError, match=r"^give two clusters, .* and nothing else, not \w+: ab$"):
+        with pytest.raises(UsageError, match=r"^1 \w+ \(ab\) cannot be compared: give two clusters, "):
             shop.compare(**{name: "ab"})  # type: ignore
     assert DuplicateSettings(kinds="exact").kinds == ("exact",)  # type: ignore[arg-type]
     assert TopicSettings(seed_words=("price", ("late", "lost"))).seed_words == (("price",), ("late", "lost"))  # type: ignore[arg-type]

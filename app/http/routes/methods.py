@@ -59,6 +59,8 @@ async def read(method: str, body: Call, context: Reader) -> Response:
     if method == "search":
         return await _searched(host, body, context)
     _check_known(method, (*READING, "rows"))
+    if method == "rows":
+        body.options.setdefault("count", context.settings.max_k)
     return await context.slow(_answered, host, lambda: host.collection, context, body, method)
 
 
@@ -148,8 +150,6 @@ def _options(context: Context, body: Call, method: str) -> dict[str, Any]:
     own = [name for name, value in options.items() if value is None or _own_reranker(name, value)]
     if refused := [name for name in NOT_OVER_THE_WIRE if name in options and name not in own]:
         raise ProblemError(422, f"{refused[0]} cannot be chosen over HTTP: the service decides it", refused[0])
-    if method == "rows":
-        options.setdefault("count", context.settings.max_k)
     for name, value in options.items():
         _check_size(context, name, value)
     if method not in WRITING:

@@ -9,7 +9,7 @@ import streamlit as st
 from ....indexer.store.kinds import RunKind
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
-from ....pipelines.analysis.runs import RunBreakdown
+from ....pipelines.analysis.breakdown import RunBreakdown
 from ....pipelines.compare import Contrast, RunComparison
 from ....pipelines.plots import CurvePlot, LinesPlot, TreePlot
 from ....pipelines.plots.colors import one_line

@@ -116,6 +116,7 @@ _RUN_COLUMN = re.compile(rf"\b(?:{'|'.join(KINDS)}):[\w:-]+")
 
 _COMMA = re.compile(r"\d[\d.]*,\d[\d.,]*")
 """A number as many languages write it: 1.234,5."""
+_BARE_DATE = re.compile(r"\b\d{4}-\d{1,2}-\d{1,2}\b")
 _CALLS = re.compile(r"""(\b\w++|"[^"]+")\s++(?:contains?|includes?|has|matches)\s++'([^']*)'""", re.IGNORECASE)
 """Operators that other languages have: `title contains 'refund'`. Nothing is tried twice, however long a word is."""
 
@@ -131,6 +132,8 @@ def _sentence(where: str, error: ParseError) -> str:
         said = f"the filter {shown(where)} cannot be read: write {comma[0]} with a decimal point"
         return f"{said} and nothing between thousands, as in 1234.5"
     hint = "text takes single quotes, and a column name with spaces or colons, or that is an SQL word, double quotes"
+    if date := _BARE_DATE.search(_QUOTED.sub("", where)):
+        hint = f"put dates in single quotes, as in: '{date[0]}'; {hint}"
     if said := _CALLS.search(where):
         hint = f"write {said[1]} LIKE '%{said[2]}%' for a text that contains this, and 'x' IN {said[1]} for a list"
     return f"the filter {shown(where)} cannot be read from {place}{near} on: {hint}"

@@ -1,6 +1,7 @@
 """What a data scientist does in a notebook: progress, paths as text, models that are loaded already."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,12 @@ def test_a_collection_shows_itself_when_it_is_gone(local: Collection) -> None:
 )
 def test_a_filter_that_matches_is_explained_by_how_many(local: Collection, where: str, said: str) -> None:
     assert local.explain_filter(where) == f"{said} the filter"
+
+
+def test_a_collection_is_pickled_as_its_path(local: Collection) -> None:
+    opened = sonde.open(local.path, device="cpu")
+    again = pickle.loads(pickle.dumps(opened))
+    assert (type(again), again.path, again.device) == (Collection, opened.path, "cpu")
+    assert again.get("1") == opened.get("1")
+    with pytest.raises(UsageError, match="with an encoder or a loader of your own cannot be pickled: open it in each"):
+        pickle.dumps(local)

@@ -44,6 +44,14 @@ def test_runs_are_shown_in_short(local: Collection) -> None:
     assert repr(local.runs()) == "[Run('cluster', 'two', 3 documents)]"
 
 
+@needs("umap")
+def test_a_remote_map_is_a_table(local: Collection, client: TestClient) -> None:
+    local.put([{"id": f"p{n}", "text": f"Parcel {n} is late."} for n in range(20)])
+    made = RemoteCollection(client).map()  # type: ignore[arg-type]
+    assert made.to_pandas()["id"].tolist() == [row["id"] for row in local.rows()]
+    assert repr(made).startswith("RemoteMap(")
+
+
 @needs("bertopic")
 def test_topics_and_maps_are_tables(tmp_path: Any) -> None:
     made = collection(tmp_path / "c.sonde", rows())

@@ -1,6 +1,9 @@
 """Values of pandas as arguments: a collection here and one behind a service take the same."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+from datetime import date
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,3 +61,23 @@ def test_an_empty_selection_changes_nothing(either: Collection) -> None:
     for call in (either.delete, lambda: either.tag("odd")):
         with pytest.raises(UsageError, match="say which documents"):
             call()
+
+
+def test_dates_and_booleans_are_what_python_has(either: Collection) -> None:
+    days = [date(2024, 3, day) for day in range(1, 21)]
+    either.put(
+        [{"id": f"d{day.day}", "text": f"Parcel {day.day} is late.", "day": day, "open": day.day < 3} for day in days]
+    )
+    for low, high in [
+        (date(2024, 3, 1), date(2024, 3, 2)),
+        ("2024-03-01", "2024-03-02"),
+        (pd.Timestamp("2024-03-01"), pd.Timestamp("2024-03-02T12:00")),
+        (19783, 19784),
+    ]:
+        found = either.select({"parts": [{"kind": "range", "column": "day", "low": low, "high": high}]})
+        assert [document.id for document in either.numbered(found.tolist())] == ["d1", "d2"]
+    found = either.select({"parts": [{"kind": "values", "column": "open", "values": [True]}]})
+    assert [document.id for document in either.numbered(found.tolist())] == ["d1", "d2"]
+    moment: Any = pd.Timestamp("2024-03-11")
+    for since in ("2024-03-11", date(2024, 3, 11), moment):
+        assert either.watch(since, replace=True).new == 10

@@ -97,7 +97,7 @@ def test_names_that_mean_the_same(tiny, tmp_path, monkeypatch):
         ("all-MiniLM-L6-v3", "unknown model 'all-MiniLM-L6-v3': did you mean 'all-MiniLM-L6-v2'"),
         ("all-minilm-l6-v2", "did you mean 'all-MiniLM-L6-v2'"),
         ("statik", "did you mean 'static'"),
-        ("quux", "unknown model 'quux': Give 'all-MiniLM-L6-v2' or 'static', a folder, or a hub name"),
+        ("quux", "unknown model 'quux': give 'all-MiniLM-L6-v2' or 'static', a folder, or a hub name"),
         ("", "unknown model ''"),
         ("./quux", "there is no model folder './quux'"),
         ("/no/such/model", "there is no model folder '/no/such/model'"),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sonde.indexer.document import Document, Skipped
@@ -231,4 +232,18 @@ def test_the_unnamed_index_of_pandas_is_left_out_of_parquet_files(tmp_path: Path
     assert found.columns.note == "without pandas' index __index_level_0__"
     assert [document.metadata for document in documents(found)] == [{"stars": 1}, {"stars": 2}]
     chosen = read_source(tmp_path / "a.parquet", options=ReadOptions(id="__index_level_0__"))
+    assert [document.key for document in documents(chosen)] == ["5", "9"]
+
+
+def test_the_unnamed_index_of_pandas_is_left_out_of_tables_in_memory() -> None:
+    import datasets
+    import pyarrow as pa
+
+    frame = pd.DataFrame({"text": ["a b", "c d"], "stars": [1, 2]}, index=[5, 9])
+    table = pa.Table.from_pandas(frame)
+    for given in (table, table.to_reader(), datasets.Dataset.from_pandas(frame)):
+        found = read_source(given)
+        assert found.columns.note == "without pandas' index __index_level_0__"
+        assert [document.metadata for document in documents(found)] == [{"stars": 1}, {"stars": 2}]
+    chosen = read_source(table, options=ReadOptions(id="__index_level_0__"))
     assert [document.key for document in documents(chosen)] == ["5", "9"]

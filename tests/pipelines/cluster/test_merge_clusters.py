@@ -9,7 +9,8 @@ from themes import collection, rows
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.pipelines.analysis.runs import breakdown, members
+from sonde.pipelines.analysis.breakdown import breakdown
+from sonde.pipelines.analysis.runs import members
 from sonde.pipelines.cluster.clustering import clusters_near
 from sonde.pipelines.cluster.update import merge_clusters
 

@@ -160,7 +160,7 @@ RANGE = {"kind": "range", "column": "stars", "low": 1, "high": 2}
         ({**RANGE, "column": "shop"}, "shop is a class column: select in it with the kind 'values'"),
         ({**RANGE, "low": 3}, "has a low end 3 above its high end 2"),
         ({**RANGE, "low": True}, "has True instead of a number: give a number"),
-        ({**RANGE, "high": "2"}, "has '2' instead of a number: give a number"),
+        ({**RANGE, "high": "2"}, "has '2' instead of a number: give a number, or a date such as '2024-03-01'"),
         ({**RANGE, "high": 10**400}, "has a number that is not finite"),
         ({**RANGE, "high": math.nan}, "has a number that is not finite"),
         ({**AREA, "outlines": []}, "has no outlines: give at least one"),

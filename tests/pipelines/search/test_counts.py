@@ -124,11 +124,15 @@ def test_a_text_column_of_dates_names_the_value_that_keeps_it_text(tmp_path: Pat
         writer.writerows(rows)
     collection = index(tmp_path / "c.csv", tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
     for column, said in (
-        ("slip", "is text: 'soon' is not a date; index the file again with a type, such as type slip=date; columns"),
+        (
+            "slip",
+            "is text: 'soon' is not a date; index the file again with a type, such as "
+            r"read=sonde.ReadOptions\(type={'slip': 'date'}\); columns",
+        ),
         (
             "either",
             r"is text: its dates are not all in one clear form \('01/04/2026'\); index the file again with a type, "
-            "such as type either=date:%d/%m/%Y; columns of dates here: none",
+            r"such as read=sonde.ReadOptions\(type={'either': 'date:%d/%m/%Y'}\); columns of dates here: none",
         ),
         ("shop", r"has no dates \('Bath' names no month\)"),
     ):

@@ -159,7 +159,7 @@ def test_what_is_found(connection, where, found):
         ("date > 2.5", r"date is a date, and 2.5 is not one"),
         ("date = '0001-01-01T00:00+05:00'", r"date is a date, and '0001-01-01T00:00\+05:00' is not"),
         ("stars", r"stars is an integer, not true or false: compare it with a value, as in: stars = …$"),
-        ("kind", r"kind is text, .*, as in: kind = '…'; or index .* again with a type, such as type kind=boolean$"),
+        ("kind", r"kind is text, .*, as in: kind = '…'; or index .* again with a type, such as read=.*'boolean'}\)$"),
         ("NOT title", r"title is text, not true or false: compare it with a value, as in: title = '…'$"),
         ("stars AND ok", r"stars is an integer, not true or false"),
         ("title = “App”", r"has the quotation mark “: put text in straight single quotes \('…'\), and a column name"),
@@ -169,7 +169,7 @@ def test_what_is_found(connection, where, found):
         ("stars IN ()", r"IN needs at least one value: stars IN \(…, …\)"),
         (
             "'x' IN kind",
-            r"kind is text, not a list: write kind = …, or kind LIKE '%…%' for a part of a text; if .* type kind=list",
+            r"kind is text, not a list: write kind = …, or kind LIKE '%…%' for a part .*'kind': 'list'}\)$",
         ),
         ("'x' IN title", r"title is text, not a list: write title = …, or title LIKE '%…%' for a part of a text$"),
         ("stars IS TRUE", r"IS takes NULL, and for a boolean TRUE or FALSE"),
@@ -186,6 +186,7 @@ def test_what_is_found(connection, where, found):
         ("", r"the filter is empty: write a condition, such as: year >= 2020"),
         (" ; ", r"the filter is empty"),
         ("stars = 1; ok", r"holds 2 statements: write one condition|cannot be read from character"),
+        ("when > 2024-03-01", r"cannot be read from .*: put dates in single quotes, as in: '2024-03-01'; text takes"),
         ("stars = ", r"the filter 'stars = ' cannot be read from character 7 \('='\) on"),
         ("stars = " + "9" * 900_000 + " or", "cannot be read from character 900010"),  # hours, if a pattern backtracks
         ("stars >= 4 AND\n(ok", r"cannot be read from character 2 of line 2 \('ok'\) on"),
@@ -193,9 +194,10 @@ def test_what_is_found(connection, where, found):
         (
             "kind >= 2026",
             r"kind is stored as text, so it cannot be compared as a number: index the file again with a type, "
-            r"such as type kind=integer, or correct the values that are not numbers; or compare it with a",
+            r"such as read=sonde.ReadOptions\(type={'kind': 'integer'}\), "
+            "or correct the values that are not numbers; or compare it with a",
         ),
-        ("kind BETWEEN 1.5 AND 2", r"kind=real, or .* such as kind >= '1.5', in alphabetical order$"),
+        ("kind BETWEEN 1.5 AND 2", r"'kind': 'real'}\), or .* such as kind >= '1.5', in alphabetical order$"),
         ("title > 5", r"cannot be compared as a number: compare it with a text, such as title > '5', in alpha"),
         ("label:labels = 'card'", r"cannot be read: write the column in double quotes: \"label:labels\" = …$"),
         ("coarse:my-run = 1", r'cannot be read: write the column in double quotes: "coarse:my-run" = …$'),
@@ -205,7 +207,10 @@ def test_what_is_found(connection, where, found):
         ("\"the kind\" HAS 'x'", r"on: write \"the kind\" LIKE '%x%' for a text that contains this"),
         ('"made in" = "Italy"', r"as in: \"made in\" = 'Italy'$"),
         ('LOWER("made in") = "it\'s"', r"as in: LOWER\(\"made in\"\) = 'it''s'$"),
-        ('"made in" > 3', r"such as type 'made in=integer', or .* such as \"made in\" > '3', in alphabetical order"),
+        (
+            '"made in" > 3',
+            r"such as read=.*'made in': 'integer'}\), or .* such as \"made in\" > '3', in alphabetical order",
+        ),
         ("'x' IN \"made in\"", r'write "made in" = …, or "made in" LIKE'),
         ('"made in" IN ()', r'IN needs at least one value: "made in" IN'),
         ('"tag:lost abrod"', r"^there is no tag 'lost abrod': there are no tags$"),

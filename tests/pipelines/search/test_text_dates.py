@@ -50,7 +50,9 @@ def test_an_order_of_dates_that_are_not_iso_is_refused(collection: Collection, w
         with pytest.raises(UsageError, match=first) as caught:
             ask(where)
         assert caught.value.field == "where"
-    assert "such as type opened=date:%d/%m/%Y" in str(caught.value) or where.startswith("mixed")
+    assert "such as read=sonde.ReadOptions(type={'opened': 'date:%d/%m/%Y'})" in str(caught.value) or where.startswith(
+        "mixed"
+    )
     assert len(collection) == len(ROWS)
 
 

@@ -1,5 +1,6 @@
 """Groups by the periods of a column: topics and the runs of every other kind."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,9 +80,10 @@ def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -
 def test_a_text_column_of_dates_names_the_value_that_keeps_it_text(shop: Collection) -> None:
     """The message quoted the first value, a good date."""
     said = (
-        "column 'slip' is text: 'soon' is not a date; index the file again with a type, such as type slip=date; columns"
+        "column 'slip' is text: 'soon' is not a date; index the file again with a type, such as "
+        "read=sonde.ReadOptions(type={'slip': 'date'}); columns"
     )
-    with pytest.raises(UsageError, match=f"^{said} of dates here: day, month, two$"):
+    with pytest.raises(UsageError, match=f"^{re.escape(said)} of dates here: day, month, two$"):
         shop.topic_run().over("slip")
     with pytest.raises(UsageError, match=r"^column 'theme' has no dates \('parcel' is not a date\); columns of dates"):
         shop.topic_run().over("theme", "month")
