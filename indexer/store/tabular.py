@@ -62,7 +62,12 @@ class Shown(Tabular):
         more = f"<p>… and {len(rows) - ROWS_SHOWN:,} more: to_pandas() has all</p>" if len(rows) > ROWS_SHOWN else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in getattr(self, "notes", ()))
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-        return f"<p>{escape(repr(self))}</p>{notes}{table}{more}"
+        return without_mathematics(f"<p>{escape(repr(self))}</p>{notes}{table}{more}")
+
+
+def without_mathematics(html: str) -> str:
+    """Return HTML in which a notebook draws no formulas: texts of documents may have dollar signs."""
+    return f'<div class="tex2jax_ignore mathjax_ignore">{html}</div>'
 
 
 def _shown(value: Any) -> str:

@@ -163,15 +163,7 @@ def tag(
         before = assignments_of(catalog, old)[0] if old else np.zeros(0, np.int64)
         kept = _kept(before, _chosen(catalog, keys, where, docs), change)
         if not len(kept):
-            said = (
-                "every document would lose it: delete the tag"
-                if change == "remove"
-                else "no document passes"
-                if where
-                else "no document was given"
-            )
-            said += empty_hint(catalog, where) if where and change != "remove" else ""
-            raise UsageError(f"nothing is left for the tag {name!r}: {said}")
+            raise UsageError(f"nothing is left for the tag {name!r}: {_why_empty(catalog, where, change)}")
         counts["changed"] = len(np.setxor1d(before, kept))
         return _run(name, kept)
 
@@ -192,6 +184,12 @@ def _kept(before: np.ndarray, chosen: np.ndarray, change: Change) -> np.ndarray:
     if change == "remove":
         return np.setdiff1d(before, chosen)
     return np.union1d(before, chosen) if change == "add" else chosen
+
+
+def _why_empty(catalog: Catalog, where: str | None, change: Change) -> str:
+    if change == "remove":
+        return "every document would lose it: delete the tag"
+    return f"no document passes{empty_hint(catalog, where)}" if where else "no document was given"
 
 
 def _run(name: str, docs: np.ndarray) -> NewRun:

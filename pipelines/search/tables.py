@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...indexer.store.export import frame_of
 from ...indexer.store.fields import distinct_names, stored_text
 from ...indexer.store.formulas import Formulas
+from ...indexer.store.tabular import without_mathematics
 from .results import Hit, Results
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def to_html(results: Results) -> str:
     )
     notes = "".join(f"<p>{escape(note)}</p>" for note in results.notes)
     head = f"<tr><th>rank</th><th>relevance</th><th {LEFT}>document</th><th {LEFT}>excerpt</th></tr>"
-    return f"<p>{escape(results.query)}</p>{notes}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return without_mathematics(f"<p>{escape(results.query)}</p>{notes}{table}")
 
 
 def _names(results: Results) -> dict[str, str]:

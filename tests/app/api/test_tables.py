@@ -35,6 +35,7 @@ def test_results_are_tables(local: Collection, client: TestClient, remote: bool)
         assert frame.to_dict("records")[0].keys() == found.rows()[0].keys()
         assert len(repr(found)) < 80 and repr(found).startswith(type(found).__name__)
         shown = found._repr_html_()
+        assert shown.startswith('<div class="tex2jax_ignore mathjax_ignore">')
         assert shown.count("<tr>") == length + 1
         assert "<b>" not in shown
 

@@ -48,6 +48,7 @@ def test_a_result_without_hits_has_the_columns(results: Results, tmp_path: Path)
 
 def test_a_notebook_gets_a_table_without_markup_of_the_texts(results: Results) -> None:
     html = results._repr_html_()
+    assert html.startswith('<div class="tex2jax_ignore mathjax_ignore">'), "dollar signs are no formulas"
     assert "<script" not in html and html.count("&lt;script&gt;") == 2
     assert "<td>2</td>" in html and "…</td>" in html
     for hit in results:
