@@ -339,8 +339,10 @@ def test_one_string_is_one_id_to_the_client_too(client: TestClient) -> None:
     assert len(remote) == 3
     assert remote.embed("battery").shape == (1, 16)
     assert len(remote.classify("the battery died", "battery,screen")) == 1
-    for call in (remote.search, remote.similar, remote.like, remote.get, remote.delete, remote.embed):
+    for call in (remote.search, remote.similar, remote.like, remote.get, remote.embed):
         with pytest.raises(UsageError, match=r"^(None is not a valid (query|id|text)|text is None): give a string"):
             call(None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="say which documents to delete"):
+        remote.delete(None)
     with pytest.raises(UsageError, match=r"^\{'id': '1'\} is not a list of documents: give \[\{'id': …, "):
         remote.put({"id": "1"})  # type: ignore[arg-type]

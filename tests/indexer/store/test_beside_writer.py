@@ -17,6 +17,7 @@ from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store import export
 from sonde.indexer.store.collection import StoredCollection
+from sonde.indexer.store.documents import document_numbers
 from sonde.indexer.store.export import part_of, rows, write_export
 from sonde.indexer.upkeep.delete import compact
 from sonde.pipelines.analysis.corpus import delete
@@ -185,11 +186,11 @@ def test_a_column_that_a_writer_adds_during_an_export(
     assert next(rows(collection))["colour"] is None
 
 
-def test_a_page_of_documents_reads_the_numbers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_documents_reads_the_numbers_once(tmp_path: Path) -> None:
     index(pairs(0, 0, 5), tmp_path / "c.sonde")
     collection = StoredCollection.open(tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
     every = [row["id"] for row in rows(collection)]
-    calls, real = list[object](), export.document_numbers
-    monkeypatch.setattr(export, "document_numbers", lambda catalog: calls.append(catalog) or real(catalog))
-    assert [row["id"] for row in rows(collection, choose=part_of(2, 3))] == every[2:5]
+    calls = list[object]()
+    choose = part_of(2, 3, lambda catalog: calls.append(catalog) or document_numbers(catalog))
+    assert [row["id"] for row in rows(collection, choose=choose)] == every[2:5]
     assert len(calls) == 1
