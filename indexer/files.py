@@ -106,7 +106,7 @@ def remove(path: Path) -> bool:
 def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file that the user named, as `write_durably` does; a symbolic link stays; its target is replaced.
 
-    A device or a pipe, such as /dev/stdout, stays too: it is written to.
+    A device or a pipe, such as /dev/null, stays too: it is written to.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:

@@ -27,11 +27,11 @@ def silent(_: Progress | str) -> None:
 
 
 NOTE = "note: "
-"""Begins a sentence about what was done without asking."""
+"""Prefix of a sentence that reports what was done without asking."""
 
 
 class Noted:
-    """Passes on what it is told, and keeps the notes among it, without their beginning."""
+    """Forwards events, and keeps the notes without their prefix."""
 
     def __init__(self, notify: Notify) -> None:
         self.notes: list[str] = []

@@ -293,7 +293,7 @@ class Labelling(Opened):
     def import_judgements(
         self, queries: "str | Path | Sequence[Query]", qrels: "str | Path | Qrels", progress: Notify = silent
     ) -> int:
-        """Store the judgements of a test set; return how many documents were judged.
+        """Store the judgements of a test set; return how many were stored.
 
         Args:
             queries: A JSONL file with `_id` and `text`, or pairs of an id and a text.

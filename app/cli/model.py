@@ -1,5 +1,6 @@
 """`sonde model`: change the model of a collection without starting over."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -87,7 +88,7 @@ def model(
                 found = opened.undo_model(progress=notify)
             else:
                 found = opened.change_model(to, dry_run=dry, anyway=anyway, progress=notify, **settings)  # type: ignore[arg-type]
-        print_json(found.to_dict()) if json else _print(found, opened)
+        print_json(found.to_dict()) if json else _print(found, opened, collection)
         if not found.switched and not dry:
             raise typer.Exit(1)
 
@@ -117,7 +118,7 @@ def _print_removed(removed: "list[OtherModel]", json: bool) -> None:
         say("nothing to remove")
 
 
-def _print(found: "ModelChange", opened: "Collection") -> None:
+def _print(found: "ModelChange", opened: "Collection", named: Path) -> None:
     if found.embedded:
         print(f"embedded {counted(found.embedded, 'passage')} with {found.after} in {found.seconds:,.1f} s")
     if found.comparison:
@@ -125,16 +126,16 @@ def _print(found: "ModelChange", opened: "Collection") -> None:
     for note in found.notes:
         say(f"note: {note}")
     if found.switched:
-        print(f"{opened.path} now uses {found.after} instead of {found.before}")
+        print(f"{named} now uses {found.after} instead of {found.before}")
         if found.kept:
             print(
                 f"the embeddings of {found.before} are kept ({size(found.kept.bytes)}): "
-                f"`sonde model {opened.path} --undo` switches back, --forget removes them"
+                f"`sonde model {named} --undo` switches back, --forget removes them"
             )
     elif found.comparison and found.comparison.refusal:
-        print(f"{opened.path} keeps {found.before}: {found.comparison.refusal}; --anyway switches{_removes(opened)}")
+        print(f"{named} keeps {found.before}: {found.comparison.refusal}; --anyway switches{_removes(opened)}")
     else:
-        print(f"{opened.path} keeps {found.before}: leave out --dry-run to switch{_removes(opened)}")
+        print(f"{named} keeps {found.before}: leave out --dry-run to switch{_removes(opened)}")
 
 
 def _removes(opened: "Collection") -> str:

@@ -230,7 +230,7 @@ def _similar(opened: "Collection", id: str, given: dict[str, Any]) -> "Results":
     try:
         return opened.similar(id, **given)
     except SondeError as error:
-        if opened.documents([id]):
+        if (error.code, error.field) != ("not-found", "id"):
             raise
         raise SondeError(f"{error.message}: to search by a text, use --text") from None
 

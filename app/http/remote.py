@@ -225,7 +225,7 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
         named = _named(local.__name__, signature, arguments, options)
         check_settings(local, named)
-        found = self.call(path, options_of(_with_labels_by_id(named)))
+        found = self.call(path, options_of(_with_labels_by_id(self, named)))
         return iter(found) if streams else found
 
     return call
@@ -250,12 +250,14 @@ def _named(
     return named | dict(named.pop(rest, {})) if rest else named
 
 
-def _with_labels_by_id(given: dict[str, Any]) -> dict[str, Any]:
-    if not any(name in given for name in LABELS_BY_ID):
+def _with_labels_by_id(collection: Calls, given: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments whose tables of labels are mappings; the service is asked for its id column only for a table."""
+    if not any(name in given and not isinstance(given[name], str | dict | None) for name in LABELS_BY_ID):
         return given
     from ...pipelines.label.truth import given_truth
 
-    return {name: given_truth(value, name) if name in LABELS_BY_ID else value for name, value in given.items()}
+    own = collection.call("read/id_column", {})
+    return {name: given_truth(value, name, own) if name in LABELS_BY_ID else value for name, value in given.items()}
 
 
 class RemoteTopics(TopicsLike):

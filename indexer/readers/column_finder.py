@@ -278,7 +278,7 @@ class _Finder:
 
 
 def _is_id(profile: Profile) -> bool:
-    """An `id` may repeat or be missing a little (a note counts both); a `doc_id` on every passage is no key."""
+    """Up to half of the values of an `id` may repeat or be missing; a `doc_id` on every passage is no key."""
     whole = all(value.is_integer() for value in profile.values if isinstance(value, float))
     own = normalised_name(profile.name) in ("id", "_id", "uuid", "guid", "uid")
     enough = profile.distinct > _REPEATS_ALLOWED if own else profile.distinct == 1.0

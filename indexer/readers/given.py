@@ -84,11 +84,20 @@ def given_table(given: Any, field: str) -> tuple[list[str], list[tuple[str, list
 
 
 def by_index(given: Any) -> Any:
-    """Return a pandas Series as a mapping of its index, without missing values; anything else as it is."""
+    """Return a pandas Series as a mapping of its index, without missing values; anything else as it is.
+
+    Raises:
+        UsageError: The index of the Series has a value twice, of which a mapping would lose one.
+    """
     pandas = any(
         (kind.__module__.partition(".")[0], kind.__name__) == ("pandas", "Series") for kind in type(given).__mro__
     )
-    return {key: value for key, value in given.items() if natural(value) is not None} if pandas else given
+    if not pandas:
+        return given
+    if not given.index.is_unique:
+        twice = as_text(given.index[given.index.duplicated()][0], "id")
+        raise UsageError(f"the index of the Series has {twice!r} more than once: give each id one value")
+    return {key: value for key, value in given.items() if natural(value) is not None}
 
 
 def _document(given: Mapping[Any, Any]) -> Document:

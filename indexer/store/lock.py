@@ -190,11 +190,17 @@ def _held(folder: Path) -> str:
     if {"vectors", "generations"} & set(names):
         return f"it has no {COLLECTION if 'generations' in names else 'catalog.db'}"
     others = [name for name in names if name not in ("writer.lock", "writer.json")]
-    known = [name for name in others if any((folder / name / file).is_file() for file in (COLLECTION, "catalog.db"))]
+    known = [name for name in others if _is_collection(folder / name)]
     if known:
         return f"it holds {counted(len(known), 'collection')}; name one, such as {on_one_line(str(folder / known[0]))}"
     held = f"it holds other files, such as {on_one_line(others[0])}" if others else "it is empty"
     return f"{held}; name a collection, or a new folder to index into"
+
+
+def _is_collection(folder: Path) -> bool:
+    with suppress(PermissionError):  # a folder of somebody else's
+        return any((folder / name).is_file() for name in (COLLECTION, "catalog.db"))
+    return False
 
 
 def _writer(folder: Path) -> int | None:

@@ -36,7 +36,7 @@ class Tabular:
 
 
 class Shown(Tabular):
-    """A result that a notebook shows as a short table, and any other console in one line."""
+    """A result that notebooks show as a short table, and consoles as one line."""
 
     __slots__ = ()
 

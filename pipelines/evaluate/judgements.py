@@ -24,7 +24,7 @@ from ...indexer.store.documents import contents_by_id
 from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
 from ...indexer.wording import shown_id
 from ..search.trec import Query, trec_ids
-from .qrels import Qrels, note_unknown_queries, own_ids
+from .qrels import Qrels, note_unknown_queries, own_ids, with_text_ids
 
 FILE = JUDGEMENTS
 GRADES = range(11)
@@ -176,7 +176,7 @@ def judge(collection: StoredCollection, query: str, ids: Ids, grade: int | None)
 def import_judgements(
     collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, notify: Notify = silent
 ) -> int:
-    """Keep the judgements of many queries at once; return how many.
+    """Keep the judgements of many queries at once; return how many judgements.
 
     Args:
         collection: The collection; another process may be writing to it.
@@ -189,11 +189,12 @@ def import_judgements(
         SondeError: Nothing is left to keep, or the file cannot be written. Nothing is kept then.
     """
     _refuse_bucket(collection)
+    queries, qrels = with_text_ids(queries, qrels)
     asked = {key: text for key, text in queries if key in qrels}
     graded = {key: {id: _whole_grade(grade) for id, grade in qrels[key].items()} for key in asked}
     for key, text in asked.items():
-        _check(as_text(text, "query"), [*graded[key]], max(graded[key].values(), default=None))
-    own = own_ids(collection, as_texts([id for grades in graded.values() for id in grades], "id"), notify)
+        _check(text, [*graded[key]], max(graded[key].values(), default=None))
+    own = own_ids(collection, (id for grades in graded.values() for id in grades), notify)
     if not own:
         said = f"none of the judged documents is in {collection.named}" if asked else "no query has a judgement"
         raise SondeError(f"{said}: do the ids match?", code="not-found", field="qrels")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, as_text
 from ...indexer.files import text_of
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -52,8 +52,19 @@ def read_qrels(path: Path, notify: Notify = silent) -> Qrels:
     return judged
 
 
+def with_text_ids(queries: Sequence[Query], qrels: Qrels) -> tuple[list[Query], Qrels]:
+    """Return queries and judgements with ids that are text, whatever a caller in Python gives.
+
+    Raises:
+        UsageError: An id or a query cannot be a text.
+    """
+    asked = [(as_text(key, "query id"), as_text(text, "query")) for key, text in queries]
+    truth = {as_text(key, "query id"): {as_text(id, "id"): grade for id, grade in qrels[key].items()} for key in qrels}
+    return asked, truth
+
+
 def relevant(grades: dict[str, int]) -> bool:
-    """Return whether a document is relevant; without one, a query cannot tell a good ranking from a bad one."""
+    """Return whether any document is relevant; without one, a query cannot tell a good ranking from a bad one."""
     return any(grade > 0 for grade in grades.values())
 
 
@@ -74,11 +85,11 @@ def own_ids(collection: StoredCollection, judged: Iterable[str], notify: Notify 
     with collection.view() as view:
         found = {id: id for id in numbers_by_id(view.catalog, named)}
         if len(found) < len(named):
-            written: dict[str, list[str]] = {}
+            wanted, written = named.keys() - found, dict[str, list[str]]()
             for _, id in document_ids(view.catalog):
-                if (word := one_word(id)) != id:
+                if (word := one_word(id)) != id and word in wanted:
                     written.setdefault(word, []).append(id)
-            found |= {word: ids[0] for word, ids in written.items() if word in named.keys() - found and len(ids) == 1}
+            found |= {word: ids[0] for word, ids in written.items() if len(ids) == 1}
     if missing := [id for id in named if id not in found]:
         said = f"{counted(len(missing), 'judged document')} not in the collection, which no search can find"
         notify(f"note: {said}: {listed(missing)}")

@@ -13,7 +13,7 @@ from ...indexer.wording import counted, listed
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
 from ..search.trec import Query, run_queries
-from .qrels import Qrels, note_unknown_queries, own_ids, relevant
+from .qrels import Qrels, note_unknown_queries, own_ids, relevant, with_text_ids
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -221,6 +221,7 @@ def _answered(
     collection: StoredCollection, queries: Sequence[Query], qrels: Qrels, notify: Notify
 ) -> tuple[list[Query], Qrels]:
     """Return the queries with a relevant document, and their judgements under the collection's own ids."""
+    queries, qrels = with_text_ids(queries, qrels)
     judged = [(key, text) for key, text in queries if key in qrels]
     if not judged:
         raise SondeError("no query has a judgement: do the ids of queries and judgements match?")

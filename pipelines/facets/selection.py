@@ -234,7 +234,7 @@ def _end(value: Any, where: str, *, last: bool) -> float:
         _refuse(f"has {reprlib.repr(value)} instead of a number: give a number, or a date such as '2024-03-01'", where)
     if not isinstance(value, date):
         return _number(value, where)
-    days = days_of(value)
+    days = _number(days_of(value), where)
     return days if isinstance(value, datetime) or not last else math.nextafter(days + 1, days)
 
 

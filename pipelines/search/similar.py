@@ -34,7 +34,8 @@ def similar(collection: StoredCollection, key: str | int, settings: SearchSettin
     with collection.view() as view:
         doc = view.document_number(key)
         if doc is None:
-            raise SondeError(f"there is no document with the id {shown_id(key)} in {collection.named}")
+            said = f"there is no document with the id {shown_id(key)} in {collection.named}"
+            raise SondeError(said, code="not-found", field="id", value=str(key))
         [vector] = document_vectors(view, [doc])
         return _closest(view, key, vector, dense, (began, loading), without=doc)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...indexer.errors import SondeError
+from ...indexer.errors import SondeError, as_text
 from ...indexer.files import text_of, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -64,6 +64,7 @@ def run_queries(
         SondeError: The collection's model, or the second stage's, is not available, or two ids of the run would be
             written as one.
     """
+    queries = [(as_text(key, "query id"), as_text(text, "query")) for key, text in queries]
     for key, text in queries:
         check_query(text, f"the query {key!r}")
     if run:

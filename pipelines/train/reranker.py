@@ -129,8 +129,10 @@ def train_reranker(
     kept = [query for query in mined if query.text in asked]
     lists = [one for query in mined if query.text not in asked for one in _lists(query)]
     if not kept or not lists:
-        said = f"no wrong passages were found for the queries of {data}: to {base}, all are too like the right ones"
-        raise SondeError(f"{said}; give negatives, more passages, or another base model")
+        said = (
+            f"no wrong passages were found for the queries of {data}: {base} finds all others too similar to the right"
+        )
+        raise SondeError(f"{said} ones; give negatives, more passages, or another base model")
     model, tokenizer = new_classifier(str(folder), settings.seed, ("relevance",))
     model.to(place).eval()
     before = rank_quality(kept, [_similarities(query, encoder) for query in kept])

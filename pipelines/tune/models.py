@@ -174,8 +174,12 @@ class ModelComparison:
                 f"({gain.mode} {gain.measure} {gain.before:.3f} and {gain.after:.3f}), so they cannot compare them: "
                 f"judge the hits of {JUDGED} queries with `sonde judge`"
             )
-        if self.refusal or gain.better:
+        if self.refusal:
             return self.refusal
+        if lost := next((each for each in self._deciding if each.worse), None):
+            return f"searches are slightly but significantly worse with {self.after.model} ({lost})"
+        if gain.better:
+            return None
         return f"searches are not significantly better with {self.after.model} ({gain})"
 
     def to_dict(self) -> dict[str, Any]:

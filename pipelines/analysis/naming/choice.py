@@ -17,7 +17,7 @@ WARMTH = 0.02
 SHARPNESS = 3.0
 """A reader by words believes in names by the softmax of its scores times this."""
 ONE_IN = 20
-"""A phrase is in one of this number of names at most: of many groups within one subject, some share their phrases."""
+"""A phrase may be in at most one of this number of names: groups within one subject share phrases."""
 TOP = 60.0
 """Beliefs are at most e to this power."""
 OUTWEIGHS = 0.99

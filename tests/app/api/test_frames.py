@@ -4,9 +4,12 @@ from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import index
+from sonde.indexer.errors import UsageError
+from sonde.indexer.readers.given import by_index
 
 
 def test_dates_among_times_can_be_compared(tmp_path: Path) -> None:
@@ -26,3 +29,9 @@ def test_a_missing_id_does_not_cost_the_others_theirs(tmp_path: Path) -> None:
     assert made.report is not None
     assert [note.split(":")[0] for note in made.report.notes] == ["1 row without a value in 'id' (first"]
     assert list(made.fields()) == []
+
+
+def test_a_series_with_an_id_twice_is_refused() -> None:
+    """A mapping of it would keep the last label without a word."""
+    with pytest.raises(UsageError, match="the index of the Series has 'x' more than once"):
+        by_index(pd.Series(["pin", "card"], index=["x", "x"]))

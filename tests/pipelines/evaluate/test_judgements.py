@@ -249,3 +249,13 @@ def test_what_was_exported_is_imported_elsewhere(sonde: Command, reviews: Path, 
     assert sonde("judge", reviews).out == " 2  3  screen\n"
     sonde("judge", reviews, "--from", tmp_path / "q.tsv").refused("--from needs --queries", code=2)
     sonde("judge", reviews, "x", "--from", tmp_path / "q.tsv", *files).refused("leave out everything but", code=2)
+
+
+def test_ids_from_python_may_be_numbers(collection: Collection) -> None:
+    """They were compared with texts, and all judgements were lost without a word."""
+    assert collection.import_judgements([(7, "battery died")], {7: {1: 2}}) == 1  # type: ignore[list-item, dict-item]
+    assert collection.judgements().qrels == {"q1": {"1": 2}}
+    [lexical] = collection.evaluate_search([(7, "battery died")], {7: {1: 2, 9: 1}}, modes=["lexical"])  # type: ignore[list-item, dict-item]
+    assert lexical.measures["mrr@10"] == 1.0
+    with pytest.raises(UsageError, match="None is not a valid query"):
+        collection.import_judgements([("a", None)], {"a": {"1": 1}})  # type: ignore[list-item]
