@@ -106,13 +106,29 @@ def remove(path: Path) -> bool:
 def write_output(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file that the user named, as `write_durably` does; a symbolic link stays; its target is replaced.
 
-    A device or a pipe, such as /dev/null, stays too: it is written to.
+    A device or a pipe, such as /dev/null, stays too: it is written to, and so is a file that stdout is redirected to.
+
+    Raises:
+        SondeError: It cannot be written.
     """
-    if path.exists() and not path.is_file():
-        with path.open("wb") as stream:
+    target = path.resolve() if path.is_symlink() else path
+    try:
+        if not _is_stream(path):
+            return write_durably(target, write)
+        with path.open("ab") as stream:
             write(stream)
-        return
-    write_durably(path.resolve() if path.is_symlink() else path, write)
+    except OSError as error:
+        if error.filename not in (None, str(path), str(target)):  # what is written was to be read from another file
+            raise
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            said = f"the disk is full: {path}: free some space, then run the same command again"
+            raise SondeError(said, code=DISK_FULL) from None
+        raise SondeError(f"cannot write {path}: {error.strerror or error}", code=NOT_WRITABLE) from None
+
+
+def _is_stream(path: Path) -> bool:
+    opened = str(path) in ("/dev/stdout", "/dev/stderr") or path.is_relative_to("/dev/fd")
+    return opened or (path.exists() and not path.is_file())
 
 
 def share(path: Path) -> None:
@@ -212,7 +228,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-DISK_FULL, DISK_FAILED = "disk-full", "disk-failed"
+DISK_FULL, DISK_FAILED, NOT_WRITABLE = "disk-full", "disk-failed", "not-writable"
 """Codes of errors that have the disk as their cause."""
 CHECK_DISK = "check that the disk is not damaged or full, then run the same command again"
 FULL = ("full", "no space", "too large", "quota")
@@ -232,7 +248,7 @@ def disk_error(error: BaseException, folder: Path) -> BaseException:
     if any(word in text for word in FORBIDDEN):
         return SondeError(
             f"{folder} cannot be written: is the disk or a file read-only, or does it belong to another user?",
-            code="not-writable",
+            code=NOT_WRITABLE,
         )
     if "disk i/o error" in text or (isinstance(error, OSError) and error.errno == errno.EIO):
         return SondeError(f"the disk of {folder} failed ({error}): {CHECK_DISK}", code=DISK_FAILED)

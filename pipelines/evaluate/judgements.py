@@ -292,7 +292,4 @@ def _fits(line: Mapping[str, Any]) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
-        write_output(path, lambda stream: stream.write(content))
-    except OSError as error:
-        raise disk_error(error, path) from None
+    write_output(path, lambda stream: stream.write(content))

@@ -15,7 +15,6 @@ from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
 from .estimate import Estimate, shares
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
 from .relevance import lexical_relevance
-from .rerank.stage import DEPTH as RERANK_DEPTH
 from .settings import DEPTH, SearchDefaults, SearchSettings
 from .shards import GatheredDense, ShardedDense, joined_dense
 from .weighting import FusionWeight
@@ -111,7 +110,7 @@ class FirstStage:
     def wanted(self) -> int:
         """How many documents are searched for, if there are as many."""
         page = self.settings.k + self.settings.offset
-        return max(page, self.settings.rerank_depth or RERANK_DEPTH) if self.settings.rerank else page
+        return max(page, self.settings.reranked) if self.settings.rerank else page
 
     @property
     def missing(self) -> tuple[int, ...]:

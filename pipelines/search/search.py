@@ -14,7 +14,6 @@ from .filters import check_filter
 from .first_stage import FirstStage
 from .hits import build_results
 from .rerank.models import is_loaded, reranker_for
-from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import SecondStage, parse_budget
 from .results import Mode, Results
 from .settings import SearchDefaults, SearchSettings
@@ -139,7 +138,7 @@ def second_stage(view: View, settings: SearchSettings, notify: Notify = silent) 
     reranker = reranker_for(view, settings.rerank_model, view.collection.device, notify)
     seconds = parse_budget(settings.rerank_budget) if settings.rerank_budget else None
     settings = settings.resolved(SearchDefaults.in_force(view))
-    return SecondStage(view, reranker, settings.rerank_depth or RERANK_DEPTH, seconds, weight=settings.rerank_weight)
+    return SecondStage(view, reranker, settings.reranked, seconds, weight=settings.rerank_weight)
 
 
 def _encode(

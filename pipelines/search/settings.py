@@ -164,6 +164,11 @@ class SearchSettings:
             rerank_weight=_first(self.rerank_weight, own.rerank_weight),
         )
 
+    @property
+    def reranked(self) -> int:
+        """How many documents the second stage reads."""
+        return RERANK_DEPTH if self.rerank_depth is None else self.rerank_depth
+
     def tuned(self, own: SearchDefaults) -> dict[str, float]:
         """Return the settings that `sonde tune` stored in the collection and that this search uses, by name."""
         stages = ["breadth"] if self.mode != "lexical" else []

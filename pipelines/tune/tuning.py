@@ -51,7 +51,7 @@ class TuneTrial:
         ranked = stage.run(self.asked.texts, self.vectors)
         if reranker is not None:
             resolved = stage.settings
-            second = SecondStage(self.view, reranker, resolved.rerank_depth or K, weight=resolved.rerank_weight)
+            second = SecondStage(self.view, reranker, resolved.reranked, weight=resolved.rerank_weight)
             ranked = [second.run(text, found)[0] for text, found in zip(self.asked.texts, ranked, strict=True)]
         run = {str(number): self._hits(found) for number, found in enumerate(ranked)}
         truth = {str(number): judged for number, judged in enumerate(self.asked.truth)}

@@ -9,6 +9,7 @@ from typing import IO
 
 import pytest
 
+from sonde.indexer.errors import SondeError
 from sonde.indexer.files import write_durably, write_output
 
 
@@ -82,3 +83,28 @@ def test_a_device_or_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     assert got == [b"new"]
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no /dev/stdout")
+def test_a_file_that_stdout_is_redirected_to_gets_the_output_after_what_was_printed(tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+from sonde.indexer.files import write_output
+print("first", flush=True)
+write_output(Path("/dev/stdout"), lambda stream: stream.write(b"second"))
+"""
+    with (tmp_path / "out.txt").open("ab") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out.txt").read_text() == "first\nsecond"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no /dev/full")
+def test_an_output_that_cannot_be_written_is_an_error_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(SondeError, match=r"^the disk is full: /dev/full: free some space") as full:
+        write_output(Path("/dev/full"), lambda stream: stream.write(b"new"))
+    assert full.value.code == "disk-full"
+    with pytest.raises(SondeError, match=rf"^cannot write {tmp_path / 'no' / 'x.csv'}: No such file or directory$"):
+        write_output(tmp_path / "no" / "x.csv", lambda stream: stream.write(b"new"))
+    with pytest.raises(FileNotFoundError, match=r"gone\.txt"):
+        write_output(tmp_path / "x.csv", lambda _: (tmp_path / "gone.txt").read_bytes())
+    assert not list(tmp_path.iterdir())

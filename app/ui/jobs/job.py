@@ -11,7 +11,7 @@ from typing import Any, Literal
 import psutil
 
 from ....indexer.errors import Message
-from ....indexer.progress import Progress
+from ....indexer.progress import NOTE, Progress
 from ..words import in_pages, without_folders, without_paths
 
 TAIL = 65_536
@@ -24,10 +24,6 @@ class JobPace:
 
     rate: float
     left: float | None
-
-
-_NOTE = "note: "
-"""Before a sentence that a user should still see when the job has ended: what a command did that nobody asked for."""
 
 
 def json_lines(path: Path, tail: int | None = None) -> Iterator[Any]:
@@ -207,7 +203,7 @@ class Job:
     def notes(self) -> list[str]:
         """What it noted, each once: a column that became text, documents that are not in a run yet."""
         said = (*self.said, *map(self._in_pages, self._stderr))
-        return list(dict.fromkeys(each.removeprefix(_NOTE) for each in said if each.startswith(_NOTE)))
+        return list(dict.fromkeys(each.removeprefix(NOTE) for each in said if each.startswith(NOTE)))
 
     @cached_property
     def output(self) -> list[Any]:
