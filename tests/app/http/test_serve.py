@@ -120,10 +120,11 @@ def test_asked_to_stop_it_answers_what_it_has_begun(folder: Path) -> None:
 
 
 LOADS_FOR_EVER = """
-import threading
+import signal, threading
 from sonde.app.cli.main import main
 from sonde.app.http.hosted import Hosted
 Hosted.load = lambda _: threading.Event().wait()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run under nohup ignore it, and so would their children
 main()
 """
 

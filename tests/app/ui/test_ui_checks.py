@@ -4,6 +4,7 @@
 import json
 from typing import Any
 
+import streamlit as st
 from ui_overview import kept_job
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
@@ -23,7 +24,7 @@ def test_a_check_is_started_with_what_was_chosen(pages: Pages, monkeypatch) -> N
 
     def start(self: Jobs, title: str, collection: str, command: tuple[str, ...]) -> object:
         started.append(tuple(command))
-        raise SystemExit
+        st.stop()
 
     monkeypatch.setattr(Jobs, "start", start)
     page = pages.open("data", do="Check")
