@@ -1,8 +1,9 @@
-"""What a long piece of work tells about itself while it runs."""
+"""What a long piece of work tells about itself while it runs, and how it learns that nobody waits for it any more."""
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,3 +98,31 @@ def notices_to(show: Callable[[str], None]) -> Iterator[None]:
 
         warnings.showwarning = showwarning
         yield
+
+
+class UnwantedError(BaseException):
+    """Nobody waits for the result. It is no `Exception`, so that nothing takes it for a failure of the work."""
+
+
+_wanted: ContextVar[Callable[[], bool]] = ContextVar("wanted")
+
+
+@contextmanager
+def while_wanted(wanted: Callable[[], bool]) -> Iterator[None]:
+    """Within the block, let `check_wanted` stop the work as soon as `wanted` returns False."""
+    token = _wanted.set(wanted)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def check_wanted() -> None:
+    """Go on if somebody waits for the result; a step of a search that takes milliseconds begins with this.
+
+    Raises:
+        UnwantedError: Nobody does.
+    """
+    wanted = _wanted.get(None)
+    if wanted is not None and not wanted():
+        raise UnwantedError

@@ -6,6 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ...indexer.progress import check_wanted
+
 DEEP = 4
 """Levels whose parts are encoded one by one. The encoder holds Python's lock until it is done: a result of 1,000 long
 texts in one go would keep the event loop from answering anyone."""
@@ -32,6 +34,7 @@ def _pieces(content: Any, deep: int) -> list[bytes]:
 
 
 def _one(content: Any) -> bytes:
+    check_wanted()
     return _encoder.encode(content).encode()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ...indexer.progress import UnwantedError
 from .lanes import BusyError, Lane
 
 Job = TypeVar("Job")
@@ -21,7 +22,7 @@ class MicroBatcher(Generic[Job, Answer]):
     """Passes waiting jobs that are alike together to a lane, the longest waiting first.
 
     A single job starts at once, without waiting for others. `work` gets the jobs and returns an answer or an exception
-    for each. A job whose caller is cancelled leaves the queue.
+    for each. A job whose caller is cancelled leaves the queue; a batch that has lost all its callers ends early.
     """
 
     def __init__(
@@ -87,8 +88,14 @@ class MicroBatcher(Generic[Job, Answer]):
 
     async def _answer(self, batch: list[_Waiting[Job, Answer]]) -> None:
         jobs = [entry.job for entry in batch]
+
+        def wanted() -> bool:
+            return not all(entry.answer.done() for entry in batch)
+
         try:
-            answers: Sequence[Answer | Exception] = await self._lane.run(lambda: self._work(jobs))
+            answers: Sequence[Answer | Exception] = await self._lane.run(lambda: self._work(jobs), wanted)
+        except UnwantedError:
+            return
         except Exception as error:
             answers = [error] * len(batch)
         for entry, answer in zip(batch, answers, strict=True):

@@ -32,7 +32,7 @@ QUICK_FILTER = 1_000
 SHARD_SHARE = 1 / 3
 """Part of the time limit of a request after which a search goes on without a shard that does not answer."""
 SLOW_TOGETHER = 4
-"""Slow searches that are answered together. A batch cannot be stopped when its clients leave, so it is short."""
+"""Slow searches that are answered together. A batch ends early only when all its clients have left."""
 LEAVING = 2.0
 """Seconds that a service which stops waits for work that only reads and has lost its client, such as loading models."""
 log = logging.getLogger("sonde.http")

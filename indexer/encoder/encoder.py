@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import not_finite
+from ..progress import check_wanted
 from .forward import Crew, Replica, plan_batches
 from .model_folder import in_one_line
 from .onnx_replica import OnnxReplica
@@ -183,9 +184,9 @@ class Encoder:
             batches.put(batch)
         # A single batch, such as a query, stays in this thread, which may use all cores.
         if len(planned) > 1 and len(self.replicas) > 1:
-            self._crew.run(lambda number: work(self.replicas[number], _drained(batches)))
+            self._crew.run(lambda number: work(self.replicas[number], drained(batches)))
         else:
-            work(self._alone, _drained(batches))
+            work(self._alone, drained(batches))
 
     def _budget(self, tokens: Sequence[Tokens]) -> int:
         """Return the tokens of a batch: fewer than allowed where not every worker would get two."""
@@ -195,9 +196,10 @@ class Encoder:
         return min(self.batch_tokens, max(share, SMALLEST_BATCH))
 
 
-def _drained(batches: "queue.SimpleQueue[np.ndarray]") -> Batches:
-    """Yield what is in the queue, which several threads may empty together."""
+def drained(batches: "queue.SimpleQueue[np.ndarray]") -> Batches:
+    """Yield what is in the queue, which several threads may empty together, as long as the result is wanted."""
     while True:
+        check_wanted()
         try:
             yield batches.get_nowait()
         except queue.Empty:

@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,7 +78,8 @@ class Crew:
         """Run `task(0)` to `task(size - 1)` at the same time, wait, and raise the first error."""
         with self._lock:
             self._pool = self._pool or self._gather()
-        running = [self._pool.submit(task, number) for number in range(self.size)]
+        # A copy of the context for each, in which `check_wanted` knows who waits.
+        running = [self._pool.submit(copy_context().run, task, number) for number in range(self.size)]
         errors = [error for each in running if (error := each.exception())]
         if errors:
             raise errors[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS, ONNX_BATCH_TOKENS
-from ...indexer.encoder.encoder import SMALLEST_BATCH
+from ...indexer.encoder.encoder import SMALLEST_BATCH, drained
 from ...indexer.encoder.forward import Crew, by_length, fetch_vectors, joined
 from ...indexer.encoder.memory import Notify, Sparing
 from ...indexer.encoder.model_folder import in_one_line
@@ -211,11 +211,7 @@ class PairScorer:
 
         def work(number: int) -> None:
             results: list[tuple[np.ndarray, Any]] = []
-            while not batches.empty():
-                try:
-                    batch = batches.get_nowait()
-                except queue.Empty:  # another worker was quicker
-                    break
+            for batch in drained(batches):
                 with in_one_line(failed):
                     results.append((batch, self._replicas[number].run(tokens, batch)))
                 if on_batch:

@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 
 from ...indexer.lexical import QueryWords
+from ...indexer.progress import check_wanted
 from ...indexer.store.view import View
 from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
 from .estimate import Estimate, shares
@@ -97,6 +98,7 @@ class FirstStage:
                 halves = self._halves(asked, vectors[waiting], depth, lexical)
             begun = None
             for place, dense, lexical in zip(waiting, *halves, strict=True):
+                check_wanted()
                 ranked = self._fuse(queries[place], vectors[place], dense, lexical).grouped(self.view.generation.owners)
                 found[place] = found[place].followed_by(ranked, self.view.generation.owners)
             waiting = [place for place in waiting if found[place].candidates >= depth and depth < passages]

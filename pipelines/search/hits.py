@@ -6,6 +6,7 @@ from math import ceil
 
 import numpy as np
 
+from ...indexer.progress import check_wanted
 from ...indexer.store.documents import ids_by_number, languages_by_id
 from ...indexer.store.view import View
 from ...indexer.wording import counted
@@ -102,6 +103,7 @@ def _kept(
 def _hits(view: View, page: Ranked, stage: FirstStage, kept: Collapsed) -> list[Hit]:
     passages = view.passages(page.rows.tolist())
     documents = view.documents([passage.doc for passage in passages.values()])
+    check_wanted()
     copies = _copies(view, page, kept)
     hits = []
     for place, row in enumerate(page.rows.tolist()):

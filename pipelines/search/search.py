@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...indexer.errors import Texts, UsageError, as_text, as_texts
-from ...indexer.progress import Notify, silent
+from ...indexer.progress import Notify, check_wanted, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
 from .filters import check_filter
@@ -112,6 +112,7 @@ def _search_together(
         with stage.begun(queries) as words:
             vectors, notes = _encode(collection, queries, settings.mode)
             found = stage.run(queries, vectors, words)
+        check_wanted()
         parts = zip(queries, vectors, found, notes, strict=True)
         built = [build_results(view, stage, *each, second=second, excerpts=excerpts) for each in parts]
     spent = time.perf_counter() - began - seconds

@@ -7,6 +7,7 @@ import numpy as np
 from ...indexer.errors import SondeError
 from ...indexer.ingest.chunker import passage_text
 from ...indexer.lexical.analysis import stop_words
+from ...indexer.progress import check_wanted
 from ...indexer.store.documents import languages_by_id
 from ...indexer.store.view import View
 from ...indexer.wording import shown_id
@@ -42,6 +43,7 @@ def explain(
 def _why(
     view: View, hit: Hit, query: str, language: str | None, best: tuple[Sentence, ...], reranker: Reranker | None
 ) -> Why:
+    check_wanted()
     lexical = view.generation.lexical
     spans = lexical.matches(query, hit.passage.text, language) if lexical else []
     in_title = lexical.matches(query, hit.title, language) if lexical else []

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from sonde.app.http.hosted import is_quick
 from sonde.app.http.lanes import BusyError, Lane
 from sonde.app.http.server import Server
 from sonde.app.http.settings import ServeSettings
+from sonde.indexer.progress import check_wanted
 from sonde.pipelines.search.settings import SearchSettings
 
 
@@ -69,6 +71,89 @@ def test_a_batch_holds_jobs_that_are_alike_and_nobody_left() -> None:
 
     asyncio.run(run())
     assert batches == [["a1", "a2"], ["b1", "b3"], ["b4"]]
+
+
+def endless(steps: list[float]) -> None:
+    """Work until nobody wants the result."""
+    while True:
+        check_wanted()
+        steps.append(time.monotonic())
+        time.sleep(0.001)
+
+
+def test_work_that_reads_ends_when_its_caller_leaves() -> None:
+    steps: list[float] = []
+
+    async def run() -> float:
+        lane = Lane("test", threads=1, waiting=1, reads=True)
+        begun = asyncio.create_task(lane.run(lambda: endless(steps)))
+        await asyncio.sleep(0.05)
+        left = time.monotonic()
+        begun.cancel()
+        assert await asyncio.wait_for(lane.run(lambda: "the next one"), 5) == "the next one"
+        lane.finish()
+        return left
+
+    left = asyncio.run(run())
+    assert steps and sum(at > left for at in steps) < 50
+
+
+def test_a_write_does_not_end_when_its_caller_leaves() -> None:
+    done: list[str] = []
+
+    def write() -> None:
+        for part in "abc":
+            check_wanted()
+            done.append(part)
+            time.sleep(0.05)
+
+    async def run() -> None:
+        lane = Lane("test", threads=1, waiting=1)
+        begun = asyncio.create_task(lane.run(write))
+        await asyncio.sleep(0.02)
+        begun.cancel()
+        await lane.run(lambda: None)
+        lane.finish()
+
+    asyncio.run(run())
+    assert done == ["a", "b", "c"]
+
+
+def test_a_batch_ends_when_its_last_caller_leaves_and_not_before() -> None:
+    steps: list[float] = []
+    gate = threading.Event()
+
+    def work(jobs: Sequence[str]) -> list[str]:
+        if jobs[0].startswith("a"):
+            while not gate.is_set():
+                check_wanted()
+                steps.append(time.monotonic())
+                time.sleep(0.001)
+        return list(jobs)
+
+    async def run(leave: Sequence[str]) -> list[object]:
+        gate.clear()
+        steps.clear()
+        lane = Lane("test", threads=1, waiting=9, reads=True)
+        batcher = MicroBatcher(work, lane, alike=lambda job: str(job)[0], waiting=9, together=2)
+        first = asyncio.create_task(batcher.submit("b0"))  # alone, so that both others are in one batch
+        tasks = {name: asyncio.create_task(batcher.submit(name)) for name in ("a1", "a2")}
+        await first
+        await asyncio.sleep(0.05)
+        for name in leave:
+            tasks[name].cancel()
+        await asyncio.sleep(0.05)
+        more = len(steps)
+        await asyncio.sleep(0.05)
+        going_on = len(steps) > more
+        gate.set()
+        found = await asyncio.gather(*tasks.values(), batcher.submit("b1"), return_exceptions=True)
+        await batcher.close()
+        lane.finish()
+        return [going_on, *(each if isinstance(each, str) else type(each) for each in found)]
+
+    assert asyncio.run(run(["a1"])) == [True, asyncio.CancelledError, "a2", "b1"]
+    assert asyncio.run(run(["a1", "a2"])) == [False, asyncio.CancelledError, asyncio.CancelledError, "b1"]
 
 
 @pytest.mark.parametrize(
