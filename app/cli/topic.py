@@ -113,6 +113,8 @@ FEW = 5
 """Topics below which a note says that there are finer ones: the coarse level of most collections has 5 to 12."""
 MANY = 30
 """Topics above which a note says that there are coarser ones: more than a screen shows."""
+HARDLY_ANY = 3
+"""Groups of the coarse level that are not suggested, although they may be the clearest ones."""
 
 
 def topic_line(topic: "Topic") -> str:
@@ -164,7 +166,7 @@ def print_topics(found: "Topics", json: bool) -> None:
         few = counted(len(found), "topic")
         say(f"{found.name}: the suggested level is coarse ({few}); finer levels are stored too: {finer}")
     if coarse := _coarse(found):
-        say(f"{found.name}: for a shorter list, see the coarse level: {coarse}")
+        say(f"{found.name}: {coarse}")
 
 
 def _finer(found: "Topics") -> str:
@@ -177,12 +179,15 @@ def _finer(found: "Topics") -> str:
 
 
 def _coarse(found: "Topics") -> str:
-    """Return how to see the coarse level of a run whose topics are many; "" where they are not, or it has as many."""
+    """Return when and how to see the coarse level: the topics are many, or it has two or three groups; "" otherwise."""
     groups = found.levels.get(COARSE.name, 0)
-    if len(found) <= MANY or not 0 < groups < len(found):
+    if not 0 < groups < len(found) or (len(found) <= MANY and groups > HARDLY_ANY):
         return ""
     run = found.run.name
-    return f"sonde runs show {quote(str(found.collection.path))} {quote(COARSE.column(run))} ({groups:,})"
+    seen = f"sonde runs show {quote(str(found.collection.path))} {quote(COARSE.column(run))} ({groups:,})"
+    if len(found) > MANY:
+        return f"for a shorter list, see the coarse level: {seen}"
+    return f"the texts fall most clearly into {groups} groups, which tell little by themselves: {seen}"
 
 
 SHOWN_INSIDE = 3

@@ -108,9 +108,11 @@ class Contest:
             return points_of(self._some, [k], self.seed)[0].stability
         return float(np.interp(np.log(k), np.log([p.k for p in self.points]), [p.stability for p in self.points]))
 
-    def score(self, labels: np.ndarray, k: int) -> float:
-        """Return the score of groups, int64 [n] labels of all vectors."""
-        return max(self.silhouette(labels), 0.0) * max(self.stability(k), 0.0) ** 0.5
+    def grain(self, labels: np.ndarray) -> Grain:
+        """Return groups, int64 [n] labels of all vectors numbered from 0, with their score."""
+        k, silhouette = int(labels.max()) + 1, self.silhouette(labels)
+        stability = self.stability(k)
+        return Grain(k, max(silhouette, 0.0) * max(stability, 0.0) ** 0.5, silhouette, stability)
 
     def silhouette(self, labels: np.ndarray) -> float:
         """Return the mean silhouette of the sample, -1 to 1."""

@@ -8,13 +8,15 @@ import numpy as np
 from ...indexer.progress import Notify, silent
 from ..analysis.describe import centroids
 from ..analysis.neighbours import one_thread
+from ..cluster.choice import FEW
 from ..cluster.kmeans import fit_kmeans, nearest
 from .grain import Contest, Suggestion
 from .layers import evoc_layers
 
 COARSE = (5, 12)
 """Groups of the coarse level, where the suggested one has more. Otherwise the suggested level is the coarse one; if it
-has two to four groups, the middle level has 5 to 12."""
+has two to four groups, the middle level has 5 to 12. Two or three groups tell a reader little, so the middle level is
+then the suggested one."""
 FINER = 1.5
 """A finer level has at least this many times the groups of the one above it."""
 LEAST = 5
@@ -51,7 +53,8 @@ class Nested:
 def nested_levels(vectors: np.ndarray, seed: int, notify: Notify = silent) -> Nested:
     """Group float32 [n, d] vectors of length 1, all different, at three nested levels.
 
-    The suggested level is the one that wins the contest of EVoC's layers and KMeans. A group of EVoC's finest layer
+    The suggested level is the one that wins the contest of EVoC's layers and KMeans, unless that has two or three
+    groups and the middle level at least five. A group of EVoC's finest layer
     becomes a fine group inside the suggested group that holds most of it. Coarser groups are suggested groups, put
     together.
 
@@ -67,6 +70,9 @@ def nested_levels(vectors: np.ndarray, seed: int, notify: Notify = silent) -> Ne
     if len(parents) < FINER * count:
         leaves, parents = labels, np.arange(count)
     levels, suggested = _levels(contest, leaves, parents, count)
+    if suggested == 0 and count <= FEW and levels[1].max() >= COARSE[0] - 1:
+        grain = contest.grain(levels[1][leaves])
+        suggested, why = 1, Suggestion(grain, grain.k, grain.k)
     return Nested(leaves, levels, suggested, why)
 
 
@@ -189,7 +195,7 @@ def _by_tree(means: np.ndarray, k: int) -> np.ndarray:
 
 
 def _score(contest: Contest, labels: np.ndarray) -> float:
-    return round(contest.score(labels, int(labels.max()) + 1), 6)
+    return round(contest.grain(labels).score, 6)
 
 
 def _numbered(labels: np.ndarray) -> tuple[np.ndarray, int]:

@@ -87,6 +87,21 @@ def test_below_two_to_four_groups_the_middle_level_has_5_to_12(count: int) -> No
     assert all(len(set(parents[middle == group].tolist())) == 1 for group in range(int(middle.max()) + 1))
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_of_two_or_three_groups_the_middle_level_is_suggested(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """arXiv abstracts fell in two topics, images and language, which told nobody anything."""
+    vectors, _ = clouds(each=12)
+
+    def suggest(contest: Contest) -> Suggestion:
+        return Suggestion(next(grain for grain in contest.grains if grain.k == count), count, count)
+
+    monkeypatch.setattr(Contest, "suggest", suggest)
+    found = nested_levels(vectors, seed=0)
+    sizes = [int(row.max()) + 1 for row in found.levels]
+    assert sizes[0] == count and 5 <= sizes[1] <= 12
+    assert (found.suggested, found.why.grain.k) == ((1, sizes[1]) if count < 4 else (0, count))
+
+
 def test_the_same_levels_twice_and_with_any_number_of_threads(tmp_path: Path) -> None:
     script = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
