@@ -1,6 +1,6 @@
 """Routes for searching, and for judging texts that are not in a collection."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ from ..schemas import (
 )
 from .documents import check_texts
 
+SETTINGS = {field.name for field in fields(SearchSettings)}
+
 router = APIRouter(tags=["search"], responses=PROBLEMS, route_class=CheckedRoute)
 
 
@@ -38,12 +40,7 @@ async def search(body: SearchRequest, context: Reader) -> Response:
     """Return the documents that best answer the query; queries that arrive together are processed together."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
-    settings = _settings(
-        context, body, mode=body.mode, fusion=body.fusion, explain=body.explain, collapse=body.collapse,
-        rerank=body.rerank,
-        rerank_model=body.rerank_model, rerank_depth=body.rerank_depth, rerank_budget=body.rerank_budget,
-        rerank_weight=body.rerank_weight, weight=body.weight, depth=body.depth, breadth=body.breadth,
-    )  # fmt: skip
+    settings = _settings(context, body)
     return json_answer(await context.in_time(host.searches.submit(SearchJob(body.query, settings, _rendered))))
 
 
@@ -93,13 +90,14 @@ def _similar(host: Hosted, body: SimilarRequest, settings: SearchSettings) -> di
         raise _missing(host, body.id, error) from None
 
 
-def _settings(context: Context, body: Found, **more: Any) -> SearchSettings:
+def _settings(context: Context, body: Found) -> SearchSettings:
+    """Return the settings that a body has fields for, checked, also against the limits of the service."""
     if body.k + body.offset > context.settings.max_k:
         total, most = body.k + body.offset, context.settings.max_k
         raise ProblemError(422, f"k and offset are {total:,} together; the maximum is {most:,}", "k")
     if body.where is not None:
         context.check_text(body.where, "where")
-    settings = SearchSettings(k=body.k, offset=body.offset, where=body.where, threshold=body.threshold, **more)
+    settings = SearchSettings(**{name: value for name, value in body if name in SETTINGS})
     settings.check()
     return settings
 

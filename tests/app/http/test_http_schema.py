@@ -54,3 +54,24 @@ def test_the_schemas_name_modules_that_exist() -> None:
 
     [name] = re.findall(r"`(\w+)` checks", schemas.__doc__ or "")
     assert import_module(f"sonde.app.http.{name}")
+
+
+def test_every_option_of_a_search_is_in_the_body_and_reaches_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field of the body that was forgotten on the way was ignored without a word."""
+    from dataclasses import fields
+    from types import SimpleNamespace
+
+    from sonde.app.http.routes.search import _settings
+    from sonde.app.http.schemas import SearchRequest
+    from sonde.pipelines.search.settings import SearchSettings
+
+    options = {
+        "k": 3, "offset": 2, "mode": "dense", "where": "stars = 1", "threshold": 0.2, "fusion": "rrf", "weight": 0.3,
+        "depth": 40, "breadth": 50, "explain": True, "collapse": False, "rerank": True, "rerank_model": "late",
+        "rerank_depth": 20, "rerank_weight": 0.4, "rerank_budget": "1s",
+    }  # fmt: skip
+    assert set(options) == {field.name for field in fields(SearchSettings)}
+    assert all(options[field.name] != field.default for field in fields(SearchSettings))
+    context = SimpleNamespace(settings=ServeSettings(), check_text=lambda text, name: None)
+    body = SearchRequest(query="apples", **options)
+    assert _settings(context, body) == SearchSettings(**options)  # type: ignore[arg-type]
