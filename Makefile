@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights demo test test-long test-versions test-distributed check lint types suite docs bench soak wheel constraints
+.PHONY: help install weights demo tools test test-long test-versions test-distributed check lint types suite docs bench soak wheel constraints
 
 # For the recipes that start Python thousands of times: compiled modules are kept, also where the environment forbids it.
 KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
@@ -34,6 +34,8 @@ demo: install ## index the standard library's docstrings and run three searches
 test: lint build/types/sonde ## lint, format, types and all tests but the long ones
 	@$(BIN)/python tests/support/browser.py
 	@$(MAKE) --no-print-directory --jobs 2 types suite
+
+tools: .venv/.tested ## make .venv with the tools for tests, lint and types
 
 # Apart from `make test`, so that it stays short: what takes many seconds, and is mostly held by shorter tests too.
 test-long: .venv/.compiled build/types/sonde ## long tests: tutorials, trainings, walks through the UI (3 minutes)

@@ -5,33 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import UsageError, arg
-from . import text_files
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream
 from .columns import text_rank
 from .delimited import Delimited, sample_lines, sniff_dialect
 from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
-from .source import ReadOptions, Source
+from .source import SUFFIXES, TEXT_FORMATS, TEXT_SUFFIXES, ReadOptions, Source
 from .tables import Parquet, Workbook
 from .text_files import TextStream
-
-TEXT_FORMATS = ("text", "markdown", "html", "pdf")
-
-_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-
-
-_SUFFIXES |= {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".xls": "xlsx",
-    ".xlsb": "xlsx",
-}
-
-
-_SUFFIXES |= {".ods": "xlsx"} | text_files.SUFFIXES
-
 
 _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "csv": Delimited,
@@ -52,7 +33,7 @@ def format_by_name(path: Path) -> str | None:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
         suffixes.pop()
-    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    return (SUFFIXES | TEXT_SUFFIXES).get(suffixes[-1]) if suffixes else None
 
 
 def table_source(stream: ByteStream, options: ReadOptions) -> Source:
@@ -63,7 +44,7 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
     """
     format = options.format or _detected(stream)
     if format is None:
-        read = f"{', '.join(_SUFFIXES)} (also with .gz or .zst)"
+        read = f"{', '.join(SUFFIXES | TEXT_SUFFIXES)} (also with .gz or .zst)"
         raise UsageError(
             f"cannot tell the format of {stream.name}: use one of the suffixes {read}; "
             f"or set {arg('format')}",

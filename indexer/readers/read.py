@@ -15,10 +15,10 @@ from ..wording import cut, listed, on_one_line, shown_path
 from .child_table import ChildTable
 from .column_finder import column_types, find_columns
 from .columns import Columns, merged
-from .formats import TEXT_FORMATS, format_by_name
+from .formats import format_by_name
 from .python_objects import python_source
 from .reading import Part, Reading, check_sample
-from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
+from .source import TEXT_FORMATS, Item, Meter, Place, ReadOptions, Row, Source, source_errors
 from .text_files import TextFiles
 from .values import cell_text, natural
 

@@ -14,7 +14,21 @@ from .coercion import check_types
 from .columns import Columns
 from .nested import NestedError, flattened
 
-FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx", "lines", "text", "markdown", "html", "pdf")
+SUFFIXES = {
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
+    **{".parquet": "parquet", ".pq": "parquet"},
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), "xlsx"),
+}
+"""The format of a table by its file's suffix."""
+TEXT_SUFFIXES = {
+    **dict.fromkeys((".txt", ".text", ".rst"), "text"),
+    **{".md": "markdown", ".markdown": "markdown"},
+    **{".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"},
+}
+"""The format of a file that is one document by its suffix."""
+TEXT_FORMATS = tuple(dict.fromkeys(TEXT_SUFFIXES.values()))
+FORMATS = (*dict.fromkeys(SUFFIXES.values()), "lines", *TEXT_FORMATS)
+"""All formats; no suffix stands for `lines`, one text on each."""
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 
 

@@ -20,13 +20,7 @@ from .bytestream import COMPRESSED_SUFFIXES, ByteStream, not_compressed
 from .child_texts import TextReaders
 from .columns import Columns
 from .encoding import detect_encoding
-from .source import Meter, Place, ReadOptions, Source, source_errors
-
-SUFFIXES = {".txt": "text", ".text": "text", ".rst": "text", ".md": "markdown", ".markdown": "markdown"}
-
-
-SUFFIXES |= {".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}
-
+from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*+(\S.*)$", re.MULTILINE)
@@ -305,7 +299,7 @@ def _found(paths: Sequence[Path], format: str | None) -> tuple[list[Path], Count
     others: Counter[str] = Counter()
     for path in paths:
         for file in _below(path) if path.is_dir() else [path]:
-            if format or file.suffix.lower() in SUFFIXES or not path.is_dir():
+            if format or file.suffix.lower() in TEXT_SUFFIXES or not path.is_dir():
                 files[file.absolute()] = None
             else:
                 others[file.suffix.lower() or "no suffix"] += 1
@@ -334,7 +328,7 @@ def _size(file: Path) -> int:
 
 def _format(file: Path, format: str | None) -> str:
     plain = file.with_suffix("") if file.suffix.lower() in COMPRESSED_SUFFIXES else file
-    return format or SUFFIXES.get(plain.suffix.lower(), "text")
+    return format or TEXT_SUFFIXES.get(plain.suffix.lower(), "text")
 
 
 def _columns(files: int, others: Counter[str]) -> Columns:
@@ -350,4 +344,4 @@ def _counted(others: Counter[str]) -> str:
 
 def _nothing_to_read(name: str, others: Counter[str]) -> str:
     holds = f"; it holds {_counted(others)}" if others else ""
-    return f"{name} has no readable file ({', '.join(SUFFIXES)}){holds}: give tables such as .csv one by one"
+    return f"{name} has no readable file ({', '.join(TEXT_SUFFIXES)}){holds}: give tables such as .csv one by one"
