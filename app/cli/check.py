@@ -6,14 +6,14 @@ import typer
 
 from ...indexer.store.kinds import CHECK
 from ...indexer.wording import counted
-from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, say_notes, snippet
 from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.check import Checked, Found
     from ..api import Collection
 
-ID, WHY, TEXT = 24, 60, 60
+ID, WHY, TEXT = 24, 240, 60
 """Characters of an id, of a reason and of a text that are shown."""
 
 
@@ -75,8 +75,7 @@ def check(
         found = opened.check(free, replace=replace, settings=settings, progress=notify)
     say_name(CHECK.name, name, found.name)
     print_json(found.to_dict()) if json else _print(opened, found, k)
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     concerned = len({each.id for some in found.found.values() for each in some})
     say(
         f"{found.name}: {concerned:,} of {counted(found.documents, 'document')} have a finding · {found.seconds:,.1f} s"

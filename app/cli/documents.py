@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, print_json, say, snippet
+from .output import CollectionPath, Json, print_json, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...indexer.store.periods import Period
@@ -81,7 +81,7 @@ def count(
     if by is None:
         found = len(opened) if where is None else opened.matching(where, k=0)[0]
         if where is not None and not found:
-            say(f"note: {opened.explain_filter(where)}")
+            say_notes([opened.explain_filter(where)])
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
     _print_counts(opened.count_by(by, where, period=cast("Period | None", period)), json)

@@ -9,7 +9,7 @@ import typer
 from ...indexer.wording import counted, shown_p
 from .bitext import evaluate_bitext
 from .groups import Named
-from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes, snippet
 from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ def evaluate_models(
     for row in table:
         rest = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         print("  ".join((f"{row[0]:<{widths[0]}}", *rest)))
-    for note in quality_notes(found):
-        say(f"note: {note}")
+    say_notes(quality_notes(found))
 
 
 def _check_target(path: Path) -> None:
@@ -293,8 +292,7 @@ def evaluate_labels(
     print(f"accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {counted(found.documents, 'document')}")
     for one, two, count in [row for row in found.confusion if row[0] != row[1]][:CONFUSED]:
         print(f"  {snippet(one, 40)} taken for {snippet(two, 40)}: {count:,}")
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
 
 
 CONFUSED = 5

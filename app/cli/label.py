@@ -8,7 +8,7 @@ import typer
 
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
-from .output import Device, Json, LabelsFile, collections_in, in_options, print_json, progress, say, snippet
+from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, say_notes, snippet
 from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
@@ -214,8 +214,7 @@ def _print_report(report: "LabelReport") -> None:
         f"run {report.name}: {counted(report.documents, 'document')} · {report.engine}, {report.model}{judged}"
         f" · {report.seconds:,.1f} s"
     )
-    for note in report.notes:
-        say(f"note: {in_options(note)}")
+    say_notes(report.notes)
 
 
 def _print_text(found: "Classified") -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted, per_second, shown_p, size
-from .output import CollectionPath, Device, Json, print_json, progress, say
+from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes
 from .upkeep import other_model_line
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ def _print(found: "ModelChange", opened: "Collection", named: Path) -> None:
         print(f"embedded {counted(found.embedded, 'passage')} with {found.after} in {found.seconds:,.1f} s")
     if found.comparison:
         _print_comparison(found.comparison)
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     if found.switched:
         print(f"{named} now uses {found.after} instead of {found.before}")
         if found.kept:

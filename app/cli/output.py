@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from ...indexer.errors import Message, SondeError
-from ...indexer.progress import Notify, Progress
+from ...indexer.progress import NOTE, Notify, Progress
 from ...indexer.wording import per_second, visible
 from .terminal import unchanged
 
@@ -74,6 +74,12 @@ def say(message: str) -> None:
         if error.errno not in (errno.EPIPE, errno.EIO):  # a pipe whose reader left, a terminal that was closed
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Print each note of the library on stderr, named as such."""
+    for note in notes:
+        say(NOTE + in_options(note))
 
 
 def snippet(text: str, length: int = SNIPPET) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ...indexer.wording import counted, existing
-from .output import CollectionPath, Device, Json, print_json, say, snippet
+from .output import CollectionPath, Device, Json, print_json, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Progress
@@ -261,7 +261,7 @@ def print_results(
     if extra is None:
         say_loading(results.loading_seconds)
     for note in results.notes:
-        print(note) if note.startswith((NOTHING_ANSWERS, NOT_CLOSE)) and not json else say(f"note: {note}")
+        print(note) if note.startswith((NOTHING_ANSWERS, NOT_CLOSE)) and not json else say_notes([note])
     if results.fusion and not json and any(hit.why for hit in results):
         print(f"fusion: {results.fusion}")
     if results.tuned and not json and any(hit.why for hit in results):

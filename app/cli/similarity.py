@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...indexer.wording import counted, size
-from .output import Device, Json, print_json, progress, say, snippet
+from .output import Device, Json, print_json, progress, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.sts import StsQuality
@@ -204,8 +204,7 @@ def _print_one(found: "Similarity", comparison: "Comparison") -> None:
         if verdict is not None:
             shares = f"entailment {verdict.entailment:.2f}, neutral {verdict.neutral:.2f}"
             print(f"{arrow}         {verdict.label}  ({shares}, contradiction {verdict.contradiction:.2f})  {judge}")
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
 
 
 def _print_table(found: "list[Similarity]", comparison: "Comparison") -> None:

@@ -7,7 +7,7 @@ import typer
 
 from ...indexer.wording import counted
 from .groups import Named
-from .output import Device, Json, print_json, progress, say
+from .output import Device, Json, print_json, progress, say, say_notes
 
 
 def train_biencoder(
@@ -100,8 +100,7 @@ def train_biencoder(
     print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.measured_on} held out")
     for each in made.gains:
         print(each)
-    for note in made.notes:
-        say(f"note: {note}")
+    say_notes(made.notes)
     print(f"wrote {made.folder}")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .groups import DefaultGroup
-from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.search.ask import Answer
@@ -93,8 +93,7 @@ def tune_search(
         print(f"best on those {found.chosen_on}: {', '.join(_told(*each) for each in found.chosen.items())}")
     for gain in found.gains:
         print(f"on the others: {gain}")
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     if found.stored:
         print(f"stored: {found.stored}")
 
@@ -189,7 +188,7 @@ def ask(
     refusal = None if found.hit or json else _refusal(found)
     for note in found.notes:
         if not (refusal and note.startswith(NOTHING_ANSWERS)):
-            say(f"note: {note}")
+            say_notes([note])
     if json:
         print_json(found.to_dict())
         return
@@ -217,4 +216,4 @@ def _refusal(found: "Answer") -> str:
 
 def _warn(collection: "Collection") -> None:
     if warning := collection.model_warning():
-        say(f"note: {warning}")
+        say_notes([warning])

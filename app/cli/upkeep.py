@@ -9,7 +9,7 @@ import typer
 
 from ...indexer.wording import counted, on_one_line, part_name, size
 from .asking import Yes, ask, ask_to_replace, is_asked
-from .output import CollectionPath, Device, Json, print_json, progress, say
+from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes
 from .terminal import unchanged
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def delete(
     with progress(quiet=json) as notify:
         count = opened.delete(ids or None, where=where, progress=notify)
     if where is not None and not count:
-        say(f"note: {opened.explain_filter(where)}")
+        say_notes([opened.explain_filter(where)])
     rest = "; `sonde compact` removes what is left of them on the disk" if count else ""
     print_json({"deleted": count}) if json else print(f"{counted(count, 'document')} deleted{rest}")
 
@@ -302,8 +302,7 @@ def export(
     if page is not None:
         _write_page(opened, page, where, json)
         return
-    for note in opened.export_notes():
-        say(f"note: {note}")
+    say_notes(opened.export_notes())
     standard = to == "-"
     if standard:
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
@@ -314,10 +313,10 @@ def export(
                 count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
         except SondeError as error:
             if where is not None and error.code == "no-documents":
-                say(f"note: {opened.explain_filter(where)}")
+                say_notes([opened.explain_filter(where)])
             raise
     if where is not None and not count:
-        say(f"note: {opened.explain_filter(where)}")
+        say_notes([opened.explain_filter(where)])
     if json and not standard:
         print_json({"documents": count, "path": to})
     else:

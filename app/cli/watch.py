@@ -8,7 +8,7 @@ import typer
 from ...indexer.files import check_target, write_output
 from ...indexer.store.kinds import WATCH
 from ...indexer.wording import counted
-from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, say_notes, snippet
 from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def watch(
     if html is not None:
         page = found.html().encode()
         write_output(html, lambda stream: stream.write(page))
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     if found.new:
         compared = f"{counted(found.new, 'new document')} and {found.old:,} old"
         say(f"{found.name}: {counted(len(found.changes), 'change')} · {compared} · {found.seconds:,.1f} s")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import Message, SondeError, UsageError, arg
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_ids, document_texts
@@ -177,7 +177,8 @@ class _Look:
                 found = wording.cut(self.texts)
             case "personal data":
                 if self.settings.region is None and any(map(has_digits_in_a_row, self.texts)):
-                    self.notes.append(f"phone numbers without a country code were not looked for: give {arg('region')}")
+                    said = f"phone numbers without a country code were not looked for: give {arg('region')}"
+                    self.notes.append(Message(said))
                 found = personal(self.texts, self.settings.region)
         return _worst_first(found)
 

@@ -19,6 +19,9 @@ MOST = 1 / 2
 FEWEST = 20
 """Documents that a label needs before the corrections, for a note on how many it lost."""
 LOST = 3 / 4
+MOVED = 10
+"""Other documents for each correction, from which on a note says how many have another label."""
+Entries = tuple[np.ndarray, np.ndarray]
 
 
 def notes_of(
@@ -78,6 +81,23 @@ def _of_none(report: LabelReport, settings: LabelSettings, none: np.ndarray | No
         return []
     many, verb = counted(report.likely_none, "document"), "fits" if report.likely_none == 1 else "fit"
     return [f"{many} ({report.likely_none / report.documents:.1%}) probably {verb} no label: see {arg('none')}"]
+
+
+def moved(before: Entries, after: Entries, known: np.ndarray, labels: int) -> list[str]:
+    """Return a note if learning from corrections gave many other documents another label.
+
+    Args:
+        before: int64 texts and int64 labels of them without the corrections.
+        after: The same with them.
+        known: int64, the corrected texts.
+        labels: How many labels there are.
+    """
+    pairs = [texts.astype(np.int64) * (labels + 1) + numbers + 1 for texts, numbers in (before, after)]
+    others = np.setdiff1d(np.setxor1d(*pairs) // (labels + 1), known)
+    if len(others) < max(MOVED * len(known), FEWEST):
+        return []
+    cause = f"learning from {counted(len(known), 'correction')}"
+    return [f"{cause} changed the labels of {len(others):,} other documents: read some of them, or correct more"]
 
 
 def losses(labels: Sequence[Label], before: np.ndarray, after: np.ndarray, truth: np.ndarray) -> list[str]:

@@ -26,7 +26,7 @@ from .corrections import Truths, truths_of, unused_corrections
 from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
-from .notes import losses, notes_of, untrained
+from .notes import losses, moved, notes_of, untrained
 from .outcome import (
     Classified,
     LabelReport,
@@ -121,7 +121,9 @@ def _decided(
     texts, numbers, scores = apply_corrections(*decide(found.margins, *rule), corpus.known, corpus.truth)
     if found.before is None or not len(corpus.known):
         return texts, numbers, scores, []
-    return texts, numbers, scores, losses(labels, decide(found.before, *rule)[1], numbers, corpus.truth)
+    before = decide(found.before, *rule)[:2]
+    notes = losses(labels, before[1], numbers, corpus.truth)
+    return texts, numbers, scores, notes + moved(before, (texts, numbers), corpus.known, len(labels))
 
 
 def _review(

@@ -13,7 +13,7 @@ import numpy as np
 from ...indexer.ann import exact_search
 from ...indexer.document import Document
 from ...indexer.encoder import ModelSpec
-from ...indexer.errors import SondeError, UsageError, arg, check_seed, out_of_range
+from ...indexer.errors import Message, SondeError, UsageError, arg, check_seed, out_of_range
 from ...indexer.ingest.index import index_documents
 from ...indexer.progress import Notify, Progress, silent
 from ...indexer.store.catalog import ID_COLUMN
@@ -218,7 +218,7 @@ def _blind(asked: KnownQuery, found: "_Tuning") -> TuneReport:
         f"choose settings, and nothing was stored: give at least {FEWEST} queries whose answers you know, with "
         f"{arg('queries')} and {arg('qrels')}, or judge hits with `sonde judge`"
     )
-    return found.report(asked.source, {}, None, (note,))
+    return found.report(asked.source, {}, None, (Message(note),))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from ....indexer.encoder.loading import quiet
 from ....indexer.encoder.models import DEFAULT_MODEL
 from ....indexer.encoder.settings import resolve_devices
 from ....indexer.encoder.weights import weights_digest
-from ....indexer.errors import SondeError, UsageError, arg
+from ....indexer.errors import Message, SondeError, UsageError, arg
 from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent
 from ....indexer.sharded import lasting_file, open_stored
@@ -99,7 +99,8 @@ class TunedBiencoder:
             found.append(f"measured on {self.measured_on} only: the figures say little about others")
         if self.measured_on.trained_on:
             overlap = self.measured_on.overlap
-            found.append(f"{overlap}, so the figures may be too good: give other examples with {arg('held_out')}")
+            said = f"{overlap}, so the figures may be too good: give other examples with {arg('held_out')}"
+            found.append(Message(said))
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:

@@ -53,3 +53,23 @@ def test_what_cannot_be_checked_is_said(sonde: Command, shop: Path) -> None:  # 
     sonde("check", shop, "--only", "leak").refused("needs a column: give it with --split", code=2)
     sonde("check", shop, "-k", "-1").refused("-k is -1: give a whole number, 0 or more", code=2)
     assert sonde("runs", shop).said == ["no runs: make one with `sonde cluster`"]
+
+
+def test_what_to_give_is_said_as_an_option(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    rows = [{"id": "a", "text": "Call 020 7946 0958"}, {"id": "b", "text": "nothing"}]
+    sonde("index", lines(tmp_path / "shop.jsonl", rows), "--to", tmp_path / "shop.sonde")
+    said = sonde("check", tmp_path / "shop.sonde", "--only", "personal data").said
+    assert "note: phone numbers without a country code were not looked for: give --region" in said
+
+
+def test_the_label_that_is_more_likely_is_never_cut(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    long = "a_transfer_that_was_refused_without_a_reason", "a_card_payment_that_appears_twice_in_the_list"
+    rows = [
+        {"id": f"{name}-{n}", "text": f"{word} {word} with the number {n}", "kind": name}
+        for name, word in zip(long, ("apple", "winter"), strict=True)
+        for n in range(30)
+    ]
+    rows[3]["kind"] = long[1]
+    sonde("index", lines(tmp_path / "shop.jsonl", rows), "--to", tmp_path / "shop.sonde")
+    out = sonde("check", tmp_path / "shop.sonde", "--label", "kind", "--only", "doubtful label").out
+    assert f"{long[1]}; more likely: {long[0]}" in out

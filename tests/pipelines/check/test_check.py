@@ -1,7 +1,6 @@
 """`check`: each kind finds what was put there and nothing else, and the run is kept like any other."""
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -306,8 +305,7 @@ def test_nothing_of_deleted_documents_is_left_after_compact(tmp_path: Path, shar
 def test_phone_numbers_that_are_not_looked_for_are_told(tmp_path: Path) -> None:
     shop = made([{"id": "a", "text": "Call 020 7946 0958"}, {"id": "b", "text": "nothing"}], tmp_path / "shop.sonde")
     told = shop.check(kinds=["personal data"]).notes
-    assert [re.sub("[^a-z :-]", "", note) for note in told] == [
-        "phone numbers without a country code were not looked for: give region"
-    ]
+    said = "phone numbers without a country code were not looked for: give region"
+    assert [str(note) for note in told] == [said]
     there = shop.check(kinds=["personal data"], region="GB", replace=True)
     assert (there.notes, [each.id for each in there.found["personal data"]]) == ((), ["a"])
