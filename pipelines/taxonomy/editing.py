@@ -20,7 +20,7 @@ from ..analysis.runs import named
 from ..cluster.kmeans import fit_kmeans
 from ..search.filters import documents_where, empty_hint
 from . import edits
-from .groups import NO_GROUP, Groups, Rule, check_new_name, find_group, find_groups, walk
+from .groups import NO_GROUP, Groups, Rule, check_new_name, find_group, find_groups, under, walk
 from .making import make
 from .others import told_where_groups_are
 from .places import Means, fixed_documents, text_groups
@@ -222,11 +222,15 @@ def _rule(view: View, stored: Stored, settings: EditSettings, _: int, __: Notify
     if rule is None:
         return state, f"removed the rule of {_shown(stored, [number])}"
     state = obeyed(state, matching(view, state.groups), fixed_documents(view, state))
-    elsewhere = np.isin(state.docs, matches(view, rule)) & (state.numbers != number)
-    others = int(elsewhere.sum())
-    kept = f"; {counted(others, 'matching document')} {'is' if others == 1 else 'are'} locked or held by another rule"
+    where = state.numbers[np.isin(state.docs, matches(view, rule))]
+    inside = np.isin(where, sorted(under(state.groups, number)))
     said = f"gave {_shown(stored, [number])} the rule: {rule.said}"
-    return state, said + (kept if elsewhere.any() else "")
+    if below := int((inside & (where != number)).sum()):
+        said += f"; {counted(below, 'matching document')} {'stays' if below == 1 else 'stay'} in groups under it"
+    if others := int((~inside).sum()):
+        said += f"; {counted(others, 'matching document')} {'is' if others == 1 else 'are'}"
+        said += " locked or held by another rule"
+    return state, said
 
 
 def _reject(view: View, stored: Stored, settings: EditSettings, _: int, __: Notify) -> Made:

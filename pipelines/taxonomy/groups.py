@@ -120,6 +120,11 @@ def ancestors(groups: Groups, number: int) -> list[int]:
     return found
 
 
+def under(groups: Groups, number: int) -> set[int]:
+    """Return the numbers of a group and of all groups under it."""
+    return {number, *(each for each in groups if number in ancestors(groups, each))}
+
+
 def walk(groups: Groups) -> Iterator[tuple[Group, int]]:
     """Yield each group with its depth, 0 at the top: each group before those under it, siblings by number."""
     under: dict[int | None, list[int]] = {}

@@ -13,7 +13,7 @@ from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import products
 from ..search.filters import documents_where
-from .groups import Group, Groups, Rule
+from .groups import NO_GROUP, Group, Groups, Rule, ancestors, under
 from .state import State
 
 BLOCK, SHOWN = 16_384, 3
@@ -54,7 +54,7 @@ class Matched:
 
     Attributes:
         docs: int64 [n], the documents that match a rule, ascending.
-        numbers: int64 [n], the group of the first rule that each matches.
+        numbers: int64 [n], the group that each matches: the lowest of groups under each other, otherwise the first.
         conflicts: Rules that match the same documents.
     """
 
@@ -75,7 +75,11 @@ def matching(view: View, groups: Groups) -> Matched:
     numbers = np.full(len(docs), -1)
     for group in reversed(ruled):
         numbers[np.searchsorted(docs, found[group.number])] = group.number
-    return Matched(docs, numbers, tuple(_conflicts(view, ruled, found)))
+    for group in sorted(ruled, key=lambda group: len(ancestors(groups, group.number))):
+        places = np.searchsorted(docs, found[group.number])
+        below = np.isin(numbers[places], ancestors(groups, group.number))
+        numbers[places[below]] = group.number
+    return Matched(docs, numbers, tuple(_conflicts(view, groups, found)))
 
 
 def _matches_of(view: View, group: Group) -> np.ndarray:
@@ -107,16 +111,18 @@ def matches(view: View, rule: Rule) -> np.ndarray:
     return np.unique(np.concatenate([*near, known]))
 
 
-def _conflicts(view: View, ruled: list[Group], found: dict[int, np.ndarray]) -> Iterator[Conflict]:
-    for first, second in combinations(ruled, 2):
-        both = np.intersect1d(found[first.number], found[second.number])
+def _conflicts(view: View, groups: Groups, found: dict[int, np.ndarray]) -> Iterator[Conflict]:
+    for first, second in combinations(found, 2):
+        if first in ancestors(groups, second) or second in ancestors(groups, first):
+            continue
+        both = np.intersect1d(found[first], found[second])
         if len(both):
             ids = ids_by_number(view.catalog, both[:SHOWN].tolist())
-            yield Conflict(first.number, second.number, len(both), tuple(ids[doc] for doc in both[:SHOWN].tolist()))
+            yield Conflict(first, second, len(both), tuple(ids[doc] for doc in both[:SHOWN].tolist()))
 
 
 def obeyed(state: State, matched: Matched, fixed: np.ndarray) -> State:
-    """Return a state in which the documents that match a rule are in its group.
+    """Return a state in which the documents that match a rule are in its group, or stay in one under it.
 
     Args:
         state: The taxonomy.
@@ -126,7 +132,7 @@ def obeyed(state: State, matched: Matched, fixed: np.ndarray) -> State:
     free = ~np.isin(matched.docs, fixed)
     docs, numbers = matched.docs[free], matched.numbers[free]
     known = dict(zip(state.docs.tolist(), state.numbers.tolist(), strict=True))
-    there = np.array(
-        [known.get(doc) == number for doc, number in zip(docs.tolist(), numbers.tolist(), strict=True)], bool
-    )
+    held = {number: under(state.groups, number) for number in set(numbers.tolist())}
+    pairs = zip(docs.tolist(), numbers.tolist(), strict=True)
+    there = np.array([known.get(doc, NO_GROUP) in held[number] for doc, number in pairs], bool)
     return state.placed(docs[~there], numbers[~there])

@@ -15,6 +15,10 @@ def shop(tmp_path: Path) -> Collection:
     return made(tmp_path / "shop.sonde")
 
 
+def groups_of(shop: Collection) -> dict[str, int]:
+    return {row["id"]: row["taxonomy:tree"] for row in shop.rows()}
+
+
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("rule", {"groups": [0], "where": "nope > 1"}, "the rule of the group 0 'late': there is no field 'nope'"),
     ("rule", {"groups": [0], "near": 0.5}, "near is the cosine to examples: give examples too"),
@@ -56,6 +60,35 @@ def test_a_rule_says_which_documents_it_does_not_get(shop: Collection) -> None:
     entry = shop.edit_taxonomy("rule", groups=["weak"], where="n < 3")
     assert entry and entry.documents == 1  # d2
     assert entry.said == "gave 3 'weak' the rule: n < 3; 2 matching documents are locked or held by another rule"
+
+
+def test_a_rule_leaves_documents_in_the_groups_under_it(shop: Collection) -> None:
+    """The rule of a group took the documents of its own subgroups."""
+    before = groups_of(shop)
+    shop.edit_taxonomy("add", name="everything")
+    number = next(one.number for one in shop.taxonomy().groups if one.name == "everything")
+    shop.edit_taxonomy("move", groups=["dead"], to="everything")
+    dead = next(one.number for one in shop.taxonomy().groups if one.name == "dead")
+    inside = [id for id, group in before.items() if group == dead]
+    entry = shop.edit_taxonomy("rule", groups=["everything"], where="n >= 0")
+    assert entry and entry.documents == len(before) - len(inside)
+    said = f"gave {number} 'everything' the rule: n >= 0; {len(inside)} matching documents stay in groups under it"
+    assert entry.said == said
+    now = groups_of(shop)
+    assert all(now[id] == before[id] for id in inside)
+    assert {group for id, group in now.items() if id not in inside} == {number}
+
+
+def test_of_rules_of_which_one_lies_under_the_other_the_lower_one_wins(shop: Collection) -> None:
+    shop.edit_taxonomy("add", name="everything")
+    shop.edit_taxonomy("rule", groups=["everything"], where="n < 10")
+    shop.edit_taxonomy("move", groups=["everything"], to="dead")
+    shop.edit_taxonomy("rule", groups=["dead"], where="n < 20")
+    numbers = {one.name: one.number for one in shop.taxonomy().groups}
+    now = groups_of(shop)
+    assert {now[f"d{n}"] for n in range(10)} == {numbers["everything"]}
+    assert {now[f"d{n}"] for n in range(10, 20)} == {numbers["dead"]}
+    assert shop.update_taxonomy().conflicts == ()
 
 
 def test_an_update_with_only_empty_groups_is_refused(shop: Collection) -> None:
