@@ -1,6 +1,7 @@
 """`sonde tag`, `sonde runs correct` and `sonde judge`: tags, corrections and judgements by people."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,6 +75,8 @@ def correct(
     chosen = [bool(label), file is not None, forget, unsure]
     if sum(chosen) > 1:
         raise UsageError("choose one of --label, --from, --forget and --unsure")
+    if ids and unsure:
+        raise UsageError(f"--unsure takes no ids: to name a run, write --run {quote(ids[0])}")
     if bool(ids) != bool(label or forget):
         raise UsageError("a correction needs ids and --label, or ids and --forget")
     if to is not None:

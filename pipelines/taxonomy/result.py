@@ -7,7 +7,7 @@ from ...indexer.errors import out_of_range
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.members import item_sizes
 from ...indexer.store.tabular import Shown
-from .groups import NO_GROUP, Group, Groups, lock_above, path, totals, walk
+from .groups import NO_GROUP, Group, Groups, Rule, lock_above, path, totals, walk
 from .stored import LogEntry, load, log_of
 
 
@@ -27,6 +27,9 @@ class TaxonomyGroup:
         locked: Whether it or a group above it is locked.
         proposed: Whether Sonde found it, and nobody has accepted it yet.
         rule: What it holds, in words; "" without a rule.
+        rule_where: The filter of its rule; "" without one.
+        rule_examples: Ids of the documents that its rule takes as examples.
+        rule_near: Cosine to the nearest example from which on a document matches; None without examples.
         source: Where it came from.
         examples: Texts that are typical of it.
     """
@@ -42,12 +45,16 @@ class TaxonomyGroup:
     locked: bool
     proposed: bool
     rule: str
+    rule_where: str
+    rule_examples: tuple[str, ...]
+    rule_near: float | None
     source: str
     examples: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"examples": list(self.examples)}
+        found = {name: getattr(self, name) for name in self.__slots__}
+        return found | {"examples": list(self.examples), "rule_examples": list(self.rule_examples)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,10 +122,11 @@ def read_taxonomy(collection: StoredCollection, name: str | None = None) -> Taxo
 
 
 def _shown(groups: Groups, group: Group, depth: int, documents: int, total: int) -> TaxonomyGroup:
+    rule = group.rule or Rule()
     return TaxonomyGroup(
         group.number, group.name, path(groups, group.number), depth, group.parent, group.description, documents, total,
-        lock_above(groups, group.number) is not None, group.proposed, group.rule.said if group.rule else "",
-        group.source, group.examples,
+        lock_above(groups, group.number) is not None, group.proposed, rule.said, rule.where or "", rule.examples,
+        rule.near if rule.examples else None, group.source, group.examples,
     )  # fmt: skip
 
 

@@ -188,9 +188,12 @@ def _split(group: TaxonomyGroup, edit: Edit) -> None:
 
 def _rule(group: TaxonomyGroup, edit: Edit) -> None:
     st.caption("Documents that pass the filter, or are similar to an example, join this group now and at each update.")
-    where = st.text_input("Filter", key="tax_rule_where", placeholder="stars <= 2")
-    ids = st.text_input("Ids of examples, separated by commas", key="tax_rule_ids")
-    near = st.slider("Minimum cosine to an example", 0.0, 1.0, 0.7, key="tax_rule_near")
+    place = f"{group.number}_{group.rule}"  # other groups, and the rule once it is saved, begin with what is stored
+    where = st.text_input("Filter", group.rule_where, key=f"tax_rule_where_{place}", placeholder="stars <= 2")
+    said = "Ids of examples, separated by commas"
+    ids = st.text_input(said, ", ".join(group.rule_examples), key=f"tax_rule_ids_{place}")
+    least = 0.7 if group.rule_near is None else max(0.0, group.rule_near)
+    near = st.slider("Minimum cosine to an example", 0.0, 1.0, least, key=f"tax_rule_near_{place}")
     examples = [id.strip() for id in ids.split(",") if id.strip()]
     missing = "" if where.strip() or examples else "Type a filter, or ids of examples."
     if submitted("Save the rule", missing, type="primary", key="tax_rule_do"):

@@ -55,6 +55,27 @@ def test_groups_are_edited_and_the_last_edit_is_undone(pages: Pages, kept: Colle
     unread(page)
 
 
+def test_a_rule_is_shown_where_it_is_edited(pages: Pages, kept: Collection) -> None:
+    """The boxes were empty, so to add an example one had to type the rule again."""
+    name = f"1 {kept.taxonomy()[1].name}"
+    some = [row["id"] for row in kept.rows()][:2]
+    kept.edit_taxonomy("rule", groups=[1], where="length > 9000", examples=some, near=0.8)
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([name]).run()
+    boxes = {each.label: each for each in page.text_input}
+    assert boxes["Filter"].value == "length > 9000"
+    assert boxes["Ids of examples, separated by commas"].value == ", ".join(some)
+    assert next(each for each in page.slider if each.label == "Minimum cosine to an example").value == 0.8
+    boxes["Filter"].set_value("length > 9999").run()
+    page.button(key="tax_rule_do").click().run()
+    found = kept.taxonomy()[1]
+    assert (found.rule_where, found.rule_examples, found.rule_near) == ("length > 9999", tuple(some), 0.8)
+    other = f"0 {kept.taxonomy()[0].name}"
+    page.multiselect(key="tax_groups").set_value([other]).run()
+    assert {each.label: each.value for each in page.text_input}["Filter"] == ""
+    unread(page)
+
+
 def test_documents_are_moved_and_stay_locked(pages: Pages, kept: Collection) -> None:
     page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
     page.multiselect(key="tax_groups").set_value([f"0 {kept.taxonomy()[0].name}"]).run()
