@@ -23,6 +23,8 @@ LIFT = 2
 """How many times more frequent a distinctive term is in its group than in the others."""
 
 _WORD = r"[\p{L}\p{M}\p{N}]+(?:[-'’][\p{L}\p{M}\p{N}]+)*"
+_ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+|(?<!\S)\S{1,300}@\S{1,300}\.\w+")
+# With bounds: a text of a stranger may be one long word.
 _RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\u0e00-\u0eff]+")
 
 
@@ -44,7 +46,7 @@ def count_terms(texts: Sequence[str], languages: Sequence[str], longest: int = 2
 
 @lru_cache(maxsize=8)
 def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """Return a function that gives the words of a text in lower case, without stop words and numbers."""
+    """Return a function that gives the words of a text in lower case, without stop words, numbers and addresses."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.regex(_WORD)).filter(Filter.lowercase())
@@ -57,9 +59,14 @@ def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
         return () if word in english else tuple(_parts(word))
 
     def words(text: str) -> list[str]:
-        return [part for word in analyzer.analyze(normalised(text)) for part in kept(word)]
+        return [part for word in analyzer.analyze(normalised(without_addresses(text))) for part in kept(word)]
 
     return words
+
+
+def without_addresses(text: str, instead: str = " ") -> str:
+    """Return a text without its web and e-mail addresses: names of people and sites are not what it is about."""
+    return _ADDRESS.sub(instead, text) if "://" in text or "@" in text or "www." in text else text
 
 
 def _grams(words: list[str], longest: int) -> list[str]:

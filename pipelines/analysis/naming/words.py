@@ -10,6 +10,7 @@ from itertools import groupby
 
 from ....indexer.lexical.analysis import STEMMERS, normalised, with_stop_words
 from ..stop_words import ENGLISH_STOP_WORDS
+from ..terms import without_addresses
 
 LONGEST = 30
 """Letters of a word; longer ones are addresses, codes and the like."""
@@ -42,8 +43,7 @@ _CONVERSATION_WORDS = """
 # English words of conversation, which say how people talk and not what about; lists of stop words lack them.
 CONVERSATION = frozenset(_CONVERSATION_WORDS.split())
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.{0,1000}?-->", re.DOTALL)
-# With bounds: a text of a stranger may be one long word, or one long comment.
-_ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+|(?<!\S)\S{1,300}@\S{1,300}\.\w+")
+# With bounds: a text of a stranger may be one long comment.
 _MATHS = re.compile(r"\$\$.{1,400}?\$\$|\$[^$\n]{0,200}[\\^_{}][^$\n]{0,200}\$|\\[a-zA-Z]+\*?", re.DOTALL)
 _POSSESSIVE = re.compile(r"'s?$", re.IGNORECASE)
 # Thai, Lao, Burmese, Khmer, kana and Han: scripts that put no spaces between words.
@@ -87,7 +87,7 @@ def plain(text: str) -> str:
     text = normalised(text)
     text = _TAG.sub(" ", text) if "<" in text else text
     text = _MATHS.sub("\n", text) if "$" in text or "\\" in text else text
-    return _ADDRESS.sub("\n", text) if "://" in text or "@" in text or "www." in text else text
+    return without_addresses(text, "\n")
 
 
 class Reader:

@@ -333,6 +333,8 @@ def test_terms_without_stop_words_numbers_and_repetitions() -> None:
     assert tokenizer(("en",))("The 12 cats don't eat a C3PO’s food") == ["cats", "eat", "c3po's", "food"]
     assert tokenizer(("de",))("Der Hund ist nicht im Garten") == ["hund", "garten"]
     assert tokenizer(())("東京都") == ["東京", "京都"]
+    mail = "Write to Anna.Schmidt@bank.example or see https://bank.example/help?x=1 and www.bank.example today"
+    assert tokenizer(("en",))(mail) == ["write", "today"]
     counts = count_terms(["red apple", "red apple pie", "blue car", "blue car tyre"], ["en"])
     assert counts is not None
     found = best_terms(weights(counts, np.array([0, 0, 1, 1]), 2), most=2)

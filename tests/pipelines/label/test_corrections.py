@@ -313,6 +313,8 @@ def test_an_adjustment_moves_what_is_alike_and_leaves_the_rest() -> None:
 
 def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp_path: Path) -> None:
     assert sonde("label", shop.path, "--labels", ",".join(LABELS)).code == 0
+    refused = sonde("correct", shop.path, "labels", "--unsure")
+    assert (refused.code, refused.err) == (2, "sonde: --unsure takes no ids: to name a run, write --run labels\n")
     [first] = [json.loads(line) for line in sonde("correct", shop.path, "--unsure", "-k", 1, "--json").out.splitlines()]
     ran = sonde("correct", shop.path, first["id"], "--label", first["other"])
     assert ran.said == ["labels: 1 document corrected, 1 correction kept"]
