@@ -178,7 +178,7 @@ def _named(
         view, corpus, labels, len(clusters), settings.seed, embedder(view.collection, settings.names, notify)
     )
     given = {item.number: item.name for item in clusters if item.data.get(RENAMED)}
-    names, answers = naming.choose(given), dict[int, dict[str, Any]]()
+    names, answers = naming.or_quoted(naming.choose(given)), dict[int, dict[str, Any]]()
     if namer := Namer.of(settings.namer, settings.namer_model, settings.namer_show):
         docs, known = corpus.snapshot.docs[corpus.first], known_answers(view.catalog)
         texts = {n: texts_of(view, docs[rows[:EXAMPLES]]) for n, rows in enumerate(typical) if n not in given}

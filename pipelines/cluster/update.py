@@ -118,7 +118,7 @@ def _renamed(view: View, corpus: Corpus, run: Run, labels: np.ndarray, item: Ite
     seed, choice = run.parameters.get("seed", 0), run.parameters.get("names", "auto")
     naming = naming_of(view, corpus, groups, len(numbers), seed, embedder(view.collection, choice))
     kept = {place: others[number] for place, number in enumerate(numbers) if number in others}
-    name = naming.choose(kept)[numbers.index(item.number)] or placeholder(item.number)
+    name = naming.or_quoted(naming.choose(kept))[numbers.index(item.number)] or placeholder(item.number)
     return Item(item.number, name, {**item.data, AUTOMATIC: name})
 
 

@@ -157,13 +157,13 @@ def _names(
     view: View, corpus: Corpus, large: np.ndarray, small: np.ndarray, regions: Regions, seed: int
 ) -> tuple[list[str], list[str]]:
     """Return the names of large and small regions; no small one repeats the name of the large one that it lies in."""
-    above = naming_of(view, corpus, large, int(regions.large_of.max()) + 1, seed).choose()
+    over = naming_of(view, corpus, large, int(regions.large_of.max()) + 1, seed)
+    above = over.or_quoted(over.choose())
     below = naming_of(view, corpus, small, len(regions.centres), seed)
     taken = [name.casefold() for name in above]
     parents = [(within, above[within]) for within in regions.large_of.tolist()]
-    return above, [
-        name if name.casefold() not in taken else "" for name in below.choose(parents=parents, most=SMALL_PHRASES)
-    ]
+    names = below.choose(parents=parents, most=SMALL_PHRASES)
+    return above, below.or_quoted([name if name.casefold() not in taken else "" for name in names])
 
 
 def _level(

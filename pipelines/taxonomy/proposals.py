@@ -71,7 +71,7 @@ def names_for(
     kept = {place: groups[number].name for place, number in enumerate(known.tolist()) if number not in new}
     naming = naming_of(view, corpus, labels, len(known), seed, embedder(view.collection, "auto", notify))
     parents = None if parent is None else [(0, parent) if n in new else (1, "") for n in known.tolist()]
-    found = naming.choose(kept, parents)
+    found = naming.or_quoted(naming.choose(kept, parents))
     places = np.searchsorted(known, np.array(new, np.int64)).tolist()
     return _unlike([found[place] or f"group {number}" for place, number in zip(places, new, strict=True)], groups)
 

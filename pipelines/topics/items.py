@@ -158,7 +158,7 @@ def _fresh(
         own = _apart(naming, kept, [parents[topic] for topic in model.groups], known.taken)
     else:
         own = naming.choose(kept, taken=known.taken)
-    vectors = model.topic_vectors()
+    own, vectors = naming.or_quoted(own), model.topic_vectors()
     answers: dict[int, dict[str, Any]] = {}
     if known.namer:
         texts = {
@@ -178,8 +178,8 @@ def _fresh(
     for topic, label in zip(fresh, labels, strict=True):
         place = places[topic]
         keywords = naming.nearest(place, vectors[place])
-        yield topic, _Said(own[place] or f"topic {topic}", keywords, label, given_name(known.items.get(topic)),
-                           answers.get(place))  # fmt: skip
+        name = own[place] or f"topic {topic}"
+        yield topic, _Said(name, keywords, label, given_name(known.items.get(topic)), answers.get(place))
 
 
 def _apart(

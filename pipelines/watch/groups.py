@@ -56,8 +56,9 @@ def groups_of(
     if found is None:
         count = int(np.clip(round(np.sqrt(len(corpus.vectors)) / 2), FEWEST, MOST))
         labels = fit_kmeans(corpus.vectors, min(count, len(corpus.vectors)), seed).labels
-        made = naming_of(view, corpus, labels, int(labels.max(initial=-1)) + 1, seed).choose()
-        return Groups(None, tuple(name or placeholder(number) for number, name in enumerate(made)), labels)
+        naming = naming_of(view, corpus, labels, int(labels.max(initial=-1)) + 1, seed)
+        made = enumerate(naming.or_quoted(naming.choose()))
+        return Groups(None, tuple(name or placeholder(number) for number, name in made), labels)
     numbers = [item.number for item in items_of(view.catalog, found) if item.number >= 0]
     names = {item.number: item.name for item in items_of(view.catalog, found)}
     labels = _labels(view, corpus, new, found, notify)

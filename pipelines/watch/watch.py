@@ -227,7 +227,8 @@ class _Look:
         for number, place in enumerate(places, 1):
             labels[place.rows] = number
         count, seed = len(places) + 1, self.settings.seed  # group 0: the other texts
-        names = naming_of(self.view, self.corpus, labels, count, seed).choose() if places else []
+        naming = naming_of(self.view, self.corpus, labels, count, seed)
+        names = naming.or_quoted(naming.choose()) if places else []
         old, new = int(self.batch.old.sum()), int(self.batch.new.sum())
         for number, place in enumerate(places, 1):
             documents = np.flatnonzero((labels == number)[self.corpus.group])

@@ -7,12 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from ....indexer.wording import on_one_line
 from ..describe import membership_matrix
 from ..neighbours import one_thread
 from .candidates import candidates
 from .choice import MOST, Evidence, choose
 from .phrases import PARTED, Key, Phrase, ReadTexts, counts_by_group, stems_of
 from .readers import NameAccuracy, bm25
+from .words import plain
 
 READ = 6_000
 """Texts that are read for names, about; each group gets its share, and at least `LEAST` where it has them."""
@@ -25,6 +27,9 @@ HELD_OUT = 0.1
 """Share of the texts that are read that no name is made of: they measure the names."""
 FEWEST = 5
 """Texts of a group from which on one is held out."""
+
+TYPICAL, QUOTED = 5, 40
+"""Texts of which the shortest names a group that has no usable phrase, and how many of its characters."""
 
 Embed = Callable[[list[str]], np.ndarray]
 
@@ -116,6 +121,31 @@ class Naming:
         chosen = choose(self._evidence(phrases), of_group, phrases, self.sample.number, stay, banned, most)
         names = [", ".join(phrases[place].text for place in some) for some in chosen]
         return _different(names, [[phrases[place] for place in some] for some in of_group], kept, banned, taken)
+
+    def or_quoted(self, names: Sequence[str]) -> list[str]:
+        """Return names of which the empty ones are the beginning of a typical text, in quotation marks.
+
+        One stays empty if the texts have no words, or another group has this name.
+        """
+        found = list(names)
+        for group, name in enumerate(names):
+            if not name and (quoted := self._quoted(group)) not in found:
+                found[group] = quoted
+        return found
+
+    def _quoted(self, group: int) -> str:
+        """Return the shortest of the texts nearest to the mean of a group; without vectors, of its first texts."""
+        rows, vectors = self._rows[self.sample.groups[self._rows] == group], self.sample.vectors
+        if vectors is not None and len(rows):
+            with one_thread():
+                cosines = np.round((vectors[rows] @ vectors[rows].mean(axis=0)).astype(np.float64), 5)
+            rows = rows[np.argsort(-cosines, kind="stable")]
+        texts = (on_one_line(plain(self.sample.texts[row])) for row in rows[:TYPICAL].tolist())
+        worded = [text for text in texts if any(map(str.isalpha, text))]
+        if not worded:
+            return ""
+        text = min(worded, key=len)
+        return f"“{text}”" if len(text) <= QUOTED else f"“{text[:QUOTED].rpartition(' ')[0] or text[:QUOTED]} …”"
 
     def _one_spelling(self, keys: list[Key], known: Mapping[Key, Phrase], counts: Counter[Key]) -> list[Key]:
         """Return phrases without those that are another spelling of a more frequent one: "web site" and "website"."""

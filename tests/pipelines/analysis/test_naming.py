@@ -212,6 +212,20 @@ def test_texts_without_a_usable_word_give_no_name() -> None:
     assert naming(["12 34", "5 6", "7 8"], PETS).choose()[0] == ""
 
 
+def test_a_group_without_a_phrase_is_named_by_a_typical_text() -> None:
+    """Groups called "topic 146" told nobody anything."""
+    texts = ["What is the fee?", "What is the fee on my statement, and why was it charged to me?", "1234"]
+    made = naming(texts, texts[::-1], ["1", "2"])
+    assert made.or_quoted(["", "fee", ""]) == ["“What is the fee?”", "fee", ""]
+    assert made.or_quoted(["", "", ""]) == ["“What is the fee?”", "", ""]  # no two groups have one name
+    assert naming(texts[1:]).or_quoted([""]) == ["“What is the fee on my statement, and …”"]
+    vectors = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], np.float32)
+    near = Naming(
+        Sample(["Cards", "Cash withdrawals abroad", "Cash withdrawals"], np.zeros(3, int), 1, ["en"], vectors)
+    )
+    assert near.or_quoted([""]) == ["“Cards”"]  # the shortest of the five nearest
+
+
 def test_a_sample_leaves_out_outliers_and_keeps_small_groups() -> None:
     groups = np.concatenate([np.full(10_000, 0), np.full(30, 1), np.full(50, -1)])
     rows = rows_to_read(groups, 0, 1_000)

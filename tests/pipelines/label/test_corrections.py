@@ -17,7 +17,6 @@ from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
 from sonde.pipelines.label.corrections import Corrected, read_corrections
 from sonde.pipelines.label.examples import LabelledExample
-from sonde.pipelines.label.notes import moved
 from sonde.pipelines.label.outcome import apply_corrections
 from sonde.pipelines.label.run import label_collection
 from sonde.pipelines.label.settings import LabelSettings
@@ -49,23 +48,6 @@ def test_a_corrected_document_has_the_label_that_was_given_in_the_next_run(shop:
     assert shop.run("labels", "label").run.report["corrected"] == 2
     assert shop.label(LABELS, replace=True, corrections=False).corrected == 0
     assert labels_of(shop) == before
-
-
-def test_a_note_says_how_many_other_documents_have_another_label_now() -> None:
-    texts = np.arange(100)
-    before, after = np.zeros(100, np.int64), np.zeros(100, np.int64)
-    after[10:40] = 1
-    after[40] = -1  # none
-    known = np.array([10, 11, 12])
-    said = "learning from 3 corrections changed the labels of {} other documents: read some of them, or correct more"
-    assert moved((texts, before), (texts, after), np.array([10]), 2) == [
-        said.replace("3 corrections", "1 correction").format(30)
-    ]
-    assert moved((texts, before), (texts, after), known, 2) == []  # 28 are not ten for each
-    after[50:60] = 1
-    assert moved((texts, before), (texts, after), known, 2) == [said.format(38)]
-    several = np.concatenate([texts, texts[:35]]), np.concatenate([before, np.ones(35, np.int64)])  # two labels each
-    assert moved((texts, before), several, known, 2) == [said.format(32)]
 
 
 def test_corrected_documents_do_not_count_as_right(shop: Collection) -> None:

@@ -14,7 +14,7 @@ from themes import collection, rows
 from sonde.app.api import Collection, index
 from sonde.indexer.ingest import BuildSettings
 from sonde.pipelines.label import Label, LabelReport, LabelSettings
-from sonde.pipelines.label.notes import losses, notes_of
+from sonde.pipelines.label.notes import losses, moved, notes_of
 
 LABELS = ["parcel", "battery", "screen", "refund"]
 REPORT = LabelReport("r", "similarity", "m", 100, {"a": 60, "b": 30, "c": 10}, 0, 300, 0, None, 0, 0, 0, 0.1, 0)
@@ -101,3 +101,20 @@ def test_a_language_that_the_model_does_not_know_is_told_until_there_are_correct
     assert [told in note for note in shop.label(["verloren", "doppelt"], none=False).notes] == [True]
     shop.correct({"0": "doppelt"})
     assert not any(told in note for note in shop.label(["verloren", "doppelt"], none=False, replace=True).notes)
+
+
+def test_a_note_says_how_many_other_documents_have_another_label_now() -> None:
+    texts = np.arange(100)
+    before, after = np.zeros(100, np.int64), np.zeros(100, np.int64)
+    after[10:40] = 1
+    after[40] = -1  # none
+    known = np.array([10, 11, 12])
+    said = "learning from 3 corrections changed the labels of {} other documents: read some of them, or correct more"
+    assert moved((texts, before), (texts, after), np.array([10]), 2) == [
+        said.replace("3 corrections", "1 correction").format(30)
+    ]
+    assert moved((texts, before), (texts, after), known, 2) == []  # 28 are not ten for each
+    after[50:60] = 1
+    assert moved((texts, before), (texts, after), known, 2) == [said.format(38)]
+    several = np.concatenate([texts, texts[:35]]), np.concatenate([before, np.ones(35, np.int64)])  # two labels each
+    assert moved((texts, before), several, known, 2) == [said.format(32)]
