@@ -102,7 +102,7 @@ WRONG = [
         "csv",
         "row 4 of the table of groups names the group '45', which does not",
     ),
-    ('name\na\n""\n \n', "csv", "row 3 of the table of groups: '' is not a valid group name"),
+    ("name,parent\na,\n \n,a\n", "csv", "row 4 of the table of groups: '' is not a valid group name"),
     ("name,near,where\na,close,n > 1\n", "csv", "row 2 of the table of groups has the near 'close': give a number"),
     (
         "number,name,parent\n0,a,\n1,a,0\n2,b,a\n",
