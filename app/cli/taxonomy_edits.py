@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, progress, say
+from .taxonomy_tree import complete_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def _edit(collection: "Path", operation: Any, taxonomy: str | None, device: str 
 
 def edited_of_several(opened: "Collection", taxonomy: str | None) -> str | None:
     """Return the name of the taxonomy that a command edits, the newest if it names none; None if there is only one."""
-    names = [run.name for run in opened.uncounted_runs(TAXONOMY) if run.complete]
+    names = complete_names(opened)
     return (taxonomy or names[-1]) if len(names) > 1 else None
 
 
