@@ -55,7 +55,7 @@ def show(
 
     You can leave out `show`. Each line has a group's number, the documents in it and under it, and its name. The levels
     of a topic run become levels of the tree; topics that you named, merged or split stay as they are. A group keeps its
-    number, whatever you edit. --depth counts the groups that it hides.
+    number, whatever you edit. With --depth, the deeper groups are only counted.
 
     \b
     Examples:

@@ -87,7 +87,9 @@ def import_(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            "--column", metavar="NAME=COLUMN", help="Which column of a table is `name`, and so on; repeat it for more."
+            "--column",
+            metavar="NAME=COLUMN",
+            help="Which column of a table is `name`, and so on; repeat it for more.",
         ),
     ] = None,
     name: Name = None,
@@ -107,7 +109,7 @@ def import_(
     Examples:
       sonde taxonomy import desk.sonde desk.json
       sonde taxonomy import desk.sonde groups.csv --documents documents.csv --name ours
-      sonde taxonomy import desk.sonde groups.csv --column name=Title --column parent="Belongs to"
+      sonde taxonomy import desk.sonde titles.csv --name own --column name=Title --column parent="Belongs to"
       sonde taxonomy import other.sonde desk.json --label
     """
     from ...indexer.files import text_of
@@ -149,16 +151,11 @@ def _columns(given: list[str]) -> dict[str, str]:
 
 def _table(path: Path, what: str, notes: list[str]) -> str:
     """Return the text of a table, which may be in the encoding in which Excel writes it; the notes get a sentence."""
-    from ...indexer.files import text_of
-    from ...indexer.readers.encoding import detect_encoding, is_legacy
+    from ..api.functions import text_of_table
 
-    def detect(data: bytes) -> str:
-        encoding = detect_encoding(data)
-        if is_legacy(encoding):
-            notes.append(f"{path} is not UTF-8: it was read as {encoding}")
-        return encoding
-
-    return text_of(path, what, detect)
+    text, encoding = text_of_table(path, what)
+    notes += [f"{path} is not UTF-8: it was read as {encoding}"] if encoding else []
+    return text
 
 
 def _say_how_to_fill(found: "Taxonomy", file: Path, form: str, documents: Path | None, label: bool) -> None:

@@ -260,3 +260,35 @@ def test_of_several_taxonomies_the_edited_one_is_named(sonde: Command, shop: Pat
     refitted = sonde("taxonomy", "refit", shop)
     assert refitted.code == 0
     assert [line for line in refitted.said if "new" not in line] == ["learning the groups"]
+
+
+def test_a_split_prints_the_new_groups(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    assert (
+        sonde("taxonomy", "split", shop, "0", "--where", "n < 8", "--part", "early").out
+        == "    4          2    early\n"
+    )
+    ran = sonde("taxonomy", "split", shop, "0", "-k", "2")
+    found = [line.split(maxsplit=2) for line in ran.out.splitlines()]
+    assert [number for number, _, _ in found] == ["5", "6"] and sum(int(size) for _, size, _ in found) == 8
+    shown = sonde("taxonomy", shop).out.splitlines()
+    assert [line for line in shown if line.split()[0] in ("5", "6")] == ran.out.splitlines()
+    assert ran.said[-1].endswith("into 2 groups (8 documents moved)")
+    sonde("taxonomy", "split", shop, "0", "--where", "nn < 8").refused("nn", code=2)
+
+
+def test_merges_count_what_comes_along(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    sonde("taxonomy", "rename", shop, "1", "late")
+    for name, parent in (("x", "LATE"), ("y", "x")):
+        sonde("taxonomy", "add", shop, name, "--to", parent)
+    sonde("taxonomy", "move", shop, "2", "--to", "y")
+    [said] = sonde("taxonomy", "merge", shop, "3", "1").said
+    assert said.endswith("; moved 10 documents and 3 groups under it with 10 documents")
+    assert sonde("taxonomy", "merge", shop, "3", "0").said[0].endswith(" (10 documents moved)")
+
+
+def test_ids_in_one_word_are_taken_apart(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    said = "there is no document with the id 'd0,d1', but its parts are ids: give each by itself, --id d0 --id d1"
+    sonde("taxonomy", "move", shop, "--id", "d0,d1", "--to", "3").failed(said, code=1)
