@@ -47,7 +47,7 @@ def _names(groups: Groups, number: int) -> tuple[str, str]:
 
 def _nearest(groups: Groups, text: str) -> str:
     """Return the question whether the nearest name was meant, with or without accents; "" if no name is near."""
-    plain = {_plain(group.name): group.name for group in reversed(groups.values())}
+    plain = {_plain(group.name): group.name for group in reversed([*groups.values()])}
     close = get_close_matches(_plain(text[:LONGEST_NAME]), plain, 1)
     return f": did you mean {plain[close[0]]!r}?" if close else ""
 
