@@ -9,7 +9,7 @@ import math
 import re
 import reprlib
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -34,6 +34,18 @@ def give_type(column: str, kind: str) -> str:
     python, elsewhere = f"read=sonde.ReadOptions(type={ {column: kind} })", shlex.quote(f"{column}={kind}")
     both = _BETWEEN.join(("type", python, elsewhere))
     return f"index the file again with a type, such as {_BEGIN}{both}{_END}"
+
+
+def give_column(name: str, column: str = "COLUMN") -> str:
+    """Return how to say which column of a table is `name`, such as `columns={'name': 'Title'}`."""
+    both = _BETWEEN.join(("column", f"columns={ {name: column} }", shlex.quote(f"{name}={column}")))
+    return f"{_BEGIN}{both}{_END}"
+
+
+def give_each(option: str, name: str, values: Sequence[str]) -> str:
+    """Return how to give several values: `ids=['a', 'b']` in Python, `--id a --id b` on the command line."""
+    repeated = f" --{option} ".join(map(shlex.quote, values))
+    return f"{_BEGIN}{_BETWEEN.join((option, f'{name}={[*values]}', repeated))}{_END}"
 
 
 class Message(str):

@@ -29,12 +29,13 @@ LARGEST_TEXT = 1 << 27
 """Bytes of a file of queries, judgements, labels or ids: such files are read as a whole, by this process."""
 
 
-def text_of(path: Path, what: str) -> str:
+def text_of(path: Path, what: str, detect: Callable[[bytes], str] | None = None) -> str:
     """Return the text of a file that is read as a whole; one whose name ends in .gz is decompressed.
 
     Args:
         path: Of the file, in UTF-8, or in UTF-16 with a byte order mark, as spreadsheets write it.
         what: What it holds, for messages: "the queries".
+        detect: Returns the encoding of the bytes, where the file may have another one.
 
     Raises:
         SondeError: It cannot be read, is not UTF-8, or has more than `LARGEST_TEXT` bytes.
@@ -47,8 +48,9 @@ def text_of(path: Path, what: str) -> str:
         raise SondeError(f"cannot read {what} in {path}: {reason}") from None
     if len(data) > LARGEST_TEXT:
         raise SondeError(f"cannot read {what} in {path}: it is larger than {size(LARGEST_TEXT)}; split it")
+    marked = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+        return data.decode(marked if detect is None else detect(data))
     except UnicodeDecodeError as error:
         said = f"it is not UTF-8 (byte {error.start + 1:,}): save it as UTF-8 (in Excel: CSV UTF-8)"
         raise SondeError(f"cannot read {what} in {path}: {said}") from None

@@ -289,6 +289,7 @@ def edited(folder: Path) -> None:
     for name in ("desk.json", "groups.json"):
         (folder / name).write_text(text.replace('"taxonomy"', '"from a file"'))
     (folder / "groups.csv").write_text("name\nlate\nbroken\n")
+    (folder / "titles.csv").write_text("Title;Belongs to\nlate;\nvery late;late\n")
     (folder / "documents.csv").write_text("id,group\n4711,late\n")
     collection(folder / "other.sonde", [{**row, "id": f"o{n}"} for n, row in enumerate(texts_of_themes())])
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...indexer.ingest.source import check_origin
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
+    from ...indexer.readers.encoding import text_of_table
     from ...indexer.readers.read import present
     from ...indexer.sharded import address_of, is_sharded, lasting_file
     from ...indexer.sharded.look import last_change, quick_look, remembered_ids
@@ -45,6 +46,7 @@ _HOMES = {
     "indexer.ingest.source": ("check_origin",),
     "indexer.ingest.report": ("duration", "size"),
     "indexer.readers": ("preview",),
+    "indexer.readers.encoding": ("text_of_table",),
     "indexer.readers.read": ("present",),
     "indexer.sharded": ("address_of", "is_sharded", "lasting_file"),
     "indexer.sharded.look": ("quick_look", "last_change", "remembered_ids"),
@@ -110,6 +112,7 @@ __all__ = [
     "shown_metadata",
     "size",
     "telling_fields",
+    "text_of_table",
     "to_csv",
     "to_jsonl",
     "train_biencoder",

@@ -8,6 +8,8 @@ from .opened import Opened
 from .options import EditOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...pipelines.taxonomy import EditSettings, LogEntry, Taxonomy, TaxonomyUpdate
     from ...pipelines.taxonomy.files import Form
     from ...pipelines.taxonomy.settings import Operation
@@ -198,7 +200,8 @@ class Editing(Opened):
 
     def import_taxonomy(
         self, text: str, form: "Form" = "json", name: str | None = None, *, documents: str | None = None,
-        label: bool = False, replace: bool = False, by: str | None = None, progress: Notify = silent,
+        columns: "Mapping[str, str] | None" = None, label: bool = False, replace: bool = False, by: str | None = None,
+        progress: Notify = silent,
     ) -> "Taxonomy":  # fmt: skip
         """Store a taxonomy from the text of a file, and return it.
 
@@ -209,6 +212,7 @@ class Editing(Opened):
             form: As for `export_taxonomy`, or "rdf": SKOS in RDF/XML.
             name: Of the taxonomy; the one in the file, or "taxonomy", if None.
             documents: A table of documents, beside a table of groups.
+            columns: Which columns of these tables are which, such as `{"name": "Title"}`, if they have other names.
             label: Whether to label the other documents by the groups' names, descriptions and examples.
             replace: Whether to replace an existing taxonomy of this name, with its log.
             by: Who imports it, for the log; the user of this process if None.
@@ -228,6 +232,7 @@ class Editing(Opened):
         from ...pipelines.taxonomy import import_taxonomy, read_taxonomy
 
         name = import_taxonomy(
-            self.stored, text, form, name, documents=documents, label=label, replace=replace, by=by, notify=progress
-        )
+            self.stored, text, form, name, documents=documents, columns=columns, label=label, replace=replace, by=by,
+            notify=progress,
+        )  # fmt: skip
         return read_taxonomy(self.stored, name)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, progress, say
+from .taxonomy_tree import complete_names, print_groups
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,19 +48,23 @@ def register(group: typer.Typer) -> None:
 
 
 def _edit(collection: "Path", operation: Any, taxonomy: str | None, device: str = "auto", **options: Any) -> None:
-    """Make an edit, and say what became different."""
+    """Make an edit, and say what became different. After a split, print the new groups."""
     from ..api import open as open_collection
 
     given = {key: value for key, value in options.items() if value is not None}
     with progress() as notify:
         opened = open_collection(collection, device=device)
+        before = opened.taxonomy(taxonomy) if operation == "split" else None
         entry = opened.edit_taxonomy(operation, taxonomy, progress=notify, **given)
+    if before is not None and entry is not None:
+        after, known = opened.taxonomy(before.name), {group.number for group in before.groups}
+        print_groups(after, [group for group in after.groups if group.number not in known])
     _say(entry, edited_of_several(opened, taxonomy))
 
 
 def edited_of_several(opened: "Collection", taxonomy: str | None) -> str | None:
     """Return the name of the taxonomy that a command edits, the newest if it names none; None if there is only one."""
-    names = [run.name for run in opened.uncounted_runs(TAXONOMY) if run.complete]
+    names = complete_names(opened)
     return (taxonomy or names[-1]) if len(names) > 1 else None
 
 
@@ -70,7 +74,7 @@ def _say(entry: "LogEntry | None", taxonomy: str | None) -> None:
         say(f"{subject}nothing to change: the taxonomy is already like this")
         return
     many = counted(entry.documents, "document")
-    moved = f" ({many} moved)" if entry.documents and not entry.said.startswith(f"moved {many} ") else ""
+    moved = f" ({many} moved)" if entry.documents and f"moved {many} " not in entry.said else ""
     say(f"{subject}{entry.number}: {entry.said}{moved}")
 
 
@@ -153,7 +157,8 @@ def split(
 ) -> None:
     """Split a group: its documents go to new groups under it, and locks go with them.
 
-    With --where or --examples, the documents that match go to one new group, and the others stay.
+    With --where or --examples, the documents that match go to one new group, and the others stay. The new groups are
+    printed with their numbers and sizes.
 
     \b
     Examples:

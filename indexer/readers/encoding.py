@@ -4,8 +4,10 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
+from ..files import text_of
 from .source import ReadOptions
 
 _MARKS = (
@@ -59,6 +61,26 @@ def detect_encoding(sample: bytes, hint: str | None = None) -> str:
     if not broken or whole >= broken:
         return "utf-8"
     return hint if hint and _is_valid(sample, hint) else _legacy(sample)
+
+
+def text_of_table(path: Path, what: str) -> tuple[str, str | None]:
+    """Return the text of a small table, and its encoding if it is not one of Unicode: Excel writes cp1252.
+
+    Args:
+        path: Of the file.
+        what: What it holds, for messages: "the groups".
+
+    Raises:
+        SondeError: It cannot be read, its encoding is not known, or it is too large.
+    """
+    found: list[str] = []
+
+    def detect(data: bytes) -> str:
+        found.append(detect_encoding(data))
+        return found[0]
+
+    text = text_of(path, what, detect)
+    return text, found[0] if is_legacy(found[0]) else None
 
 
 def named_encoding(encoding: str, options: ReadOptions) -> str:

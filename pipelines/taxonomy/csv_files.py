@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from ...indexer.errors import SondeError, UsageError
-from ...indexer.store.formulas import Formulas, unquoted
+from ...indexer.errors import UsageError
+from ...indexer.store.formulas import Formulas
 from ...indexer.store.members import DEEPEST
-from ...indexer.wording import existing, on_one_line
+from ...indexer.wording import on_one_line
 from .groups import DIGITS, NO_GROUP, SEPARATOR, Group, Rule, check_name, path, walk
 from .portable import Portable, checked, finite
+from .tables import Columns, Row, read_table
 
 GROUPS = (
     "number", "name", "parent", "description", "locked", "proposed", "where", "examples", "near", "source", "path",
@@ -19,8 +20,6 @@ GROUPS = (
 DOCUMENTS = ("id", "group", "path", "score", "locked")
 """The columns of the tables; of those that are read, only `name`, and `id` with `group`, have to be there."""
 YES, NO = "yes", ""
-LONGEST_CELL = 2**24
-"""Characters of a cell: a rule may name many examples."""
 
 
 def groups_csv(found: Portable) -> str:
@@ -34,7 +33,7 @@ def _group_row(groups: Mapping[int, Group], group: Group) -> dict[str, Any]:
         "number": group.number, "name": group.name, "parent": "" if group.parent is None else group.parent,
         "description": group.description, "locked": YES if group.locked else NO,
         "proposed": YES if group.proposed else NO, "where": rule.where or "", "examples": _joined(rule.examples),
-        "near": rule.near if group.rule else "", "source": group.source, "path": path(groups, group.number),
+        "near": rule.near if rule.examples else "", "source": group.source, "path": path(groups, group.number),
     }  # fmt: skip
 
 
@@ -70,16 +69,27 @@ def _written(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def from_csv(groups: str, documents: str | None = None) -> Portable:
+def from_csv(
+    groups: str, documents: str | None = None, columns: Mapping[str, str] | None = None, own: str | None = None
+) -> Portable:
     """Return a taxonomy from a table of groups and, if there is one, a table of documents.
 
     A parent is a number, a name or a path. Rows without numbers get those after the largest, in their order.
+
+    Args:
+        groups: The table of groups.
+        documents: The table of documents, or None.
+        columns: Columns of the tables by the names in `GROUPS` and `DOCUMENTS`, where theirs are different.
+        own: The column that the ids of the collection come from; a table may have it for `id`.
 
     Raises:
         SondeError: The tree is not valid, or a document is in a group that does not exist.
         UsageError: A column is missing.
     """
-    rows = _read(groups, ("name",), "groups")
+    chosen = Columns(columns, own, (*GROUPS, *DOCUMENTS))
+    rows = read_table(groups, GROUPS, ("name",), "groups", chosen)
+    members = [] if documents is None else read_table(documents, DOCUMENTS, ("id", "group"), "documents", chosen)
+    chosen.check_used()
     numbers = _numbers(rows)
     found = {number: _group(row, number) for number, row in zip(numbers, rows, strict=True)}
     named = _Named(found, {number: _own_path(row) for number, row in zip(numbers, rows, strict=True)})
@@ -87,74 +97,23 @@ def from_csv(groups: str, documents: str | None = None) -> Portable:
         number: _under(found[number], named.number(row.get("parent", ""), row))
         for number, row in zip(numbers, rows, strict=True)
     }
-    placed, locks = _documents(documents, _Named(tree, {})) if documents is not None else ({}, {})
+    placed, locks = _documents(members, _Named(tree, {}))
     return checked(Portable(tree, (), placed, locks))
 
 
-class _Row(dict[str, str]):
-    """Cells by column, and where they are: in row 2 and further, as spreadsheets count."""
-
-    def __init__(self, cells: Mapping[str, str], number: int, table: str) -> None:
-        super().__init__(cells)
-        self.place = f"row {number} of the table of {table}"
-
-    def wrong(self, said: str) -> SondeError:
-        """Return the error for a row that cannot be read."""
-        return SondeError(f"{self.place} {said}", code="bad-file")
-
-    def number(self, name: str, kind: type[int] | type[float]) -> float | None:
-        """Return the number in a cell, or None if it is empty.
-
-        Raises:
-            SondeError: It is not a number.
-        """
-        try:
-            return kind(self[name]) if self.get(name) else None
-        except ValueError:
-            what = "a whole number" if kind is int else "a number"
-            raise self.wrong(f"has the {name} {on_one_line(self[name])!r}: give {what}") from None
-
-
-def _numbers(rows: list[_Row]) -> list[int]:
+def _numbers(rows: list[Row]) -> list[int]:
     """Return the number of the group of each row; rows without one get those after the largest."""
-    given = [row.number("number", int) for row in rows]
-    holders: dict[float, _Row] = {}
+    given = [row.whole("number") for row in rows]
+    holders: dict[int, Row] = {}
     for number, row in zip(given, rows, strict=True):
         if number is not None and holders.setdefault(number, row) is not row:
-            raise row.wrong(f"has the number {int(number)}, as {holders[number].place.partition(' of ')[0]} has")
-    free = count(int(max(holders, default=-1)) + 1)
-    return [next(free) if number is None else int(number) for number in given]
+            raise row.wrong(f"has the number {number}, as {holders[number].place.partition(' of ')[0]} has")
+    free = count(max(holders, default=-1) + 1)
+    return [next(free) if number is None else number for number in given]
 
 
-def _read(text: str, needed: tuple[str, ...], what: str) -> list[_Row]:
-    csv.field_size_limit(max(LONGEST_CELL, csv.field_size_limit()))  # only raised: other threads read with it too
-    try:
-        plain = text.removeprefix("\ufeff")
-        reader = csv.reader(io.StringIO(plain, newline=""), delimiter=_delimiter(plain, needed))
-        columns = next(reader, [])
-        if missing := [name for name in needed if name not in columns]:
-            said = f"the table of {what} has no column {missing[0]!r}: {existing(columns)}"
-            raise UsageError(said, code="bad-file", value=missing[0])
-        rows = (
-            (number, dict(zip(columns, map(_plain, cells), strict=False))) for number, cells in enumerate(reader, 2)
-        )
-        return [_Row(dict.fromkeys(columns, "") | cells, number, what) for number, cells in rows if cells]
-    except csv.Error as error:
-        raise SondeError(f"the table of {what} is not valid CSV: {error}", code="bad-file") from None
-
-
-def _plain(cell: str) -> str:
-    return unquoted(cell).strip()
-
-
-def _delimiter(text: str, needed: tuple[str, ...]) -> str:
-    """Return what separates cells: spreadsheets in many countries write semicolons."""
-    header = text.partition("\n")[0]
-    return next((sign for sign in ";\t" if {*needed} <= {cell.strip('" \r') for cell in header.split(sign)}), ",")
-
-
-def _group(row: _Row, number: int) -> Group:
-    rule, near = None, row.number("near", float)
+def _group(row: Row, number: int) -> Group:
+    rule, near = None, row.real("near")
     if row.get("where") or row.get("examples"):
         rule = Rule(row.get("where") or None, _separate(row.get("examples", "")), 0.7 if near is None else near)
     try:
@@ -163,7 +122,7 @@ def _group(row: _Row, number: int) -> Group:
         error.prefix(row.place)
         raise
     return Group(
-        number, name, row.get("description", ""), None, _is_yes(row.get("locked")), _is_yes(row.get("proposed")),
+        number, name, row.get("description", ""), None, row.truth("locked"), row.truth("proposed"),
         rule, row.get("source", ""),
     )  # fmt: skip
 
@@ -172,10 +131,6 @@ def _own_path(row: Mapping[str, str]) -> str:
     """Return the path of a row's group, as far as the row tells it."""
     above = row.get("parent", "")
     return row.get("path") or (f"{above}{SEPARATOR}{row['name']}" if above and not above.isdecimal() else row["name"])
-
-
-def _is_yes(cell: str | None) -> bool:
-    return (cell or "").lower() in ("yes", "true", "1", "x")
 
 
 def _under(group: Group, parent: int | None) -> Group:
@@ -192,7 +147,7 @@ class _Named:
             for name in {group.name, paths.get(number) or _path(groups, number)}:
                 self.by_name.setdefault(name, []).append(number)
 
-    def number(self, cell: str, row: _Row) -> int | None:
+    def number(self, cell: str, row: Row) -> int | None:
         """Return the number of the group that a cell of a row names; None for an empty cell.
 
         Raises:
@@ -220,15 +175,15 @@ def _path(groups: Mapping[int, Group], number: int) -> str:
     return SEPARATOR.join(reversed(names))
 
 
-def _documents(text: str, named: _Named) -> tuple[dict[str, tuple[int, float | None]], dict[str, int]]:
+def _documents(rows: list[Row], named: _Named) -> tuple[dict[str, tuple[int, float | None]], dict[str, int]]:
     placed: dict[str, tuple[int, float | None]] = {}
     locks = {}
-    for row in _read(text, ("id", "group"), "documents"):
+    for row in rows:
         number, id = named.number(row["group"], row), row["id"]
         place = NO_GROUP if number is None else number
         if id in placed:
             raise row.wrong(f"has the document {on_one_line(id)!r} again: list each once")
-        placed[id] = place, finite(row.number("score", float), "score")
-        if _is_yes(row.get("locked")):
+        placed[id] = place, finite(row.real("score"), "score")
+        if row.truth("locked"):
             locks[id] = place
     return placed, locks

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...indexer.errors import UsageError, as_texts, out_of_range
+from ...indexer.errors import SondeError, UsageError, as_texts, give_each, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -14,13 +14,14 @@ from ...indexer.store.kinds import TAXONOMY
 from ...indexer.store.runs import assignments_of, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.upkeep.delete import numbers_of
-from ...indexer.wording import counted
+from ...indexer.wording import counted, shown_id
 from ..analysis.corpus import Corpus
 from ..analysis.runs import named
 from ..cluster.kmeans import fit_kmeans
 from ..search.filters import documents_where, empty_hint
 from . import edits
-from .groups import NO_GROUP, Groups, Rule, check_new_name, find_group, find_groups, under, walk
+from .finding import find_group, find_groups
+from .groups import NO_GROUP, Groups, Rule, ancestors, check_new_name, under, walk
 from .making import make
 from .others import told_where_groups_are
 from .places import Means, fixed_documents, text_groups
@@ -109,7 +110,7 @@ def chosen_documents(catalog: Catalog, settings: EditSettings) -> tuple[np.ndarr
         SondeError: An id does not exist.
         UsageError: The filter is not valid, or no document passes it.
     """
-    docs = np.array(numbers_of(catalog, as_texts(settings.ids, "id")), np.int64)
+    docs = np.array(_numbers(catalog, as_texts(settings.ids, "id"), "ids"), np.int64)
     if settings.where is not None:
         passing = documents_where(catalog, settings.where)
         if not len(passing) and not len(docs):
@@ -119,6 +120,21 @@ def chosen_documents(catalog: Catalog, settings: EditSettings) -> tuple[np.ndarr
     docs = np.unique(docs)
     ids = ids_by_number(catalog, docs.tolist())
     return docs, [ids[doc] for doc in docs.tolist()]
+
+
+def _numbers(catalog: Catalog, ids: Sequence[str], field: str) -> list[int]:
+    """Return the numbers of documents by id.
+
+    Raises:
+        SondeError: An id does not exist.
+    """
+    for id in ids:
+        parts = [part.strip() for part in id.split(",")]
+        if len(parts) > 1 and not numbers_by_id(catalog, [id]) and {*numbers_by_id(catalog, parts)} == {*parts}:
+            said = f"there is no document with the id {shown_id(id)}, but its parts are ids: give each by itself, "
+            said += give_each("id" if field == "ids" else field, field, parts[:2])
+            raise SondeError(said, code="not-found", field=field, value=id)
+    return numbers_of(catalog, ids)
 
 
 def _shown(stored: Stored, numbers: Sequence[int]) -> str:
@@ -150,7 +166,22 @@ def _describe(_: Catalog, stored: Stored, settings: EditSettings) -> Made:
 def _merge(_: Catalog, stored: Stored, settings: EditSettings) -> Made:
     numbers = find_groups(stored.state.groups, settings.groups)
     state = edits.merge(stored.state, numbers)
-    return state, f"merged {_shown(stored, numbers[1:])} into {_shown(stored, numbers[:1])}"
+    said = f"merged {_shown(stored, numbers[1:])} into {_shown(stored, numbers[:1])}"
+    return state, said + _came_along(stored.state, numbers)
+
+
+def _came_along(before: State, numbers: Sequence[int]) -> str:
+    """Say how many documents a merge moved, and which groups that lay under the merged ones came with theirs."""
+    first, *others = numbers
+    tree, sizes = before.groups, before.sizes()
+    above = {n: {n, *ancestors(tree, n)} for n in tree if n not in numbers}
+    under = [n for n, line in above.items() if line & {*others} and first not in line]
+    if not under:
+        return ""
+    direct, below = (sum(sizes.get(n, 0) for n in group) for group in (others, under))
+    with_them = f"{counted(len(under), 'group')} under {'it' if len(others) == 1 else 'them'}"
+    with_them += f" with {counted(below, 'document')}"
+    return f"; moved {counted(direct, 'document')} and {with_them}" if direct else f"; moved {with_them}"
 
 
 def _move(catalog: Catalog, stored: Stored, settings: EditSettings) -> Made:
@@ -158,8 +189,7 @@ def _move(catalog: Catalog, stored: Stored, settings: EditSettings) -> Made:
     if settings.groups:
         numbers = find_groups(groups, settings.groups)
         under = None if to == TOP else find_group(groups, to if to is not None else "")
-        where = "to the top" if under is None else f"under {groups[under].shown}"
-        return edits.move(stored.state, numbers, under), f"moved {_shown(stored, numbers)} {where}"
+        return edits.move(stored.state, numbers, under), f"moved {_shown(stored, numbers)} {_to(stored, under)}"
     docs, ids = chosen_documents(catalog, settings)
     target = NO_GROUP if to == NONE else find_group(groups, to if to is not None else "")
     holding = edits.holders(stored.state, docs, target)
@@ -174,7 +204,21 @@ def _move(catalog: Catalog, stored: Stored, settings: EditSettings) -> Made:
 
 def _remove(_: Catalog, stored: Stored, settings: EditSettings) -> Made:
     numbers = find_groups(stored.state.groups, settings.groups)
-    return edits.remove(stored.state, numbers), f"removed {_shown(stored, numbers)}"
+    state = edits.remove(stored.state, numbers)
+    return state, f"removed {_shown(stored, numbers)}{_moved_up(stored, state)}"
+
+
+def _moved_up(stored: Stored, after: State) -> str:
+    """Say where the groups under removed ones are now."""
+    places: dict[int | None, list[int]] = {}
+    for number, group in after.groups.items():
+        if group.parent != stored.state.groups[number].parent:
+            places.setdefault(group.parent, []).append(number)
+    return "".join(f"; moved {_shown(stored, numbers)} {_to(stored, place)}" for place, numbers in places.items())
+
+
+def _to(stored: Stored, place: int | None) -> str:
+    return "to the top" if place is None else f"under {stored.state.groups[place].shown}"
 
 
 def _lock(catalog: Catalog, stored: Stored, settings: EditSettings) -> Made:
@@ -215,7 +259,7 @@ _READ_DOCUMENTS = ("merge", "move", "remove", "lock", "unlock")
 def _rule(view: View, stored: Stored, settings: EditSettings, _: int, __: Notify) -> Made:
     [number] = find_groups(stored.state.groups, settings.groups)
     examples = tuple(as_texts(settings.examples, "id"))
-    numbers_of(view.catalog, examples)
+    _numbers(view.catalog, examples, "examples")
     wanted = settings.where is not None or examples
     rule = Rule(settings.where, examples, settings.near) if wanted else None
     state = edits.set_rule(stored.state, number, rule)
@@ -253,6 +297,8 @@ def _split(view: View, stored: Stored, settings: EditSettings, seed: int, notify
     state = stored.state
     [number] = find_groups(state.groups, settings.groups)
     docs = state.members(number)
+    if not len(docs) and settings.where is not None:
+        documents_where(view.catalog, settings.where)  # a mistake in the filter comes first
     _check_members(state, number, docs)
     corpus = Corpus.of(view, docs)
     docs = corpus.snapshot.docs
@@ -308,7 +354,7 @@ def _parts_by_rule(
 ) -> tuple[np.ndarray, list[str]]:
     """Return 0 for the documents that match a rule, -1 for the others, and the name that was given."""
     rule = Rule(settings.where, tuple(as_texts(settings.examples, "id")), settings.near)
-    numbers_of(view.catalog, rule.examples)
+    _numbers(view.catalog, rule.examples, "examples")
     inside = np.isin(docs, matches(view, rule))
     [number] = find_groups(groups, settings.groups)
     return np.where(inside, 0, -1), [check_new_name(groups, settings.name, number)] if settings.name else []

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace as with_fields
 from typing import Literal, get_args
 
-from ...indexer.errors import SondeError, UsageError, arg, unknown_option
+from ...indexer.errors import SondeError, UsageError, arg, give_column, unknown_option
 from ...indexer.progress import Notify, silent
+from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.store.run_writing import Snapshot, check_run_name, write_run
@@ -52,8 +53,8 @@ def export_taxonomy(collection: StoredCollection, form: str = "json", name: str 
 
 def import_taxonomy(
     collection: StoredCollection, text: str, form: str = "json", name: str | None = None, *,
-    documents: str | None = None, label: bool = False, replace: bool = False, by: str | None = None,
-    notify: Notify = silent,
+    documents: str | None = None, columns: Mapping[str, str] | None = None, label: bool = False, replace: bool = False,
+    by: str | None = None, notify: Notify = silent,
 ) -> str:  # fmt: skip
     """Store a taxonomy from the text of a file, and return its name.
 
@@ -65,6 +66,7 @@ def import_taxonomy(
         form: As for `export_taxonomy`, or "rdf" (SKOS in RDF/XML); "documents" is given as `documents` instead.
         name: Of the taxonomy; the one in the file, or "taxonomy", if None.
         documents: A table of documents, beside a table of groups.
+        columns: Columns of these tables by the names that Sonde has for them, where theirs are different.
         label: Whether the other documents are labelled by the groups.
         replace: Whether a taxonomy of this name may be replaced, with its log.
         by: Who imports it; the user of this process if None.
@@ -75,7 +77,7 @@ def import_taxonomy(
         SondeError: The file is not valid, or another process is writing.
         MissingExtraError: rdflib, which reads SKOS, is not installed.
     """
-    found = read_form(text, form, documents)
+    found = read_form(text, form, documents, columns, collection.get(ID_COLUMN) or None)
     name = name or found.title or str(TAXONOMY)
     with collection.view() as view:
         check_run_name(view.catalog, TAXONOMY, name, replace)
@@ -104,8 +106,10 @@ def _taught(found: Portable, state: State) -> State:
     return with_fields(state, groups=groups)
 
 
-def read_form(text: str, form: str, documents: str | None = None) -> Portable:
-    """Return the taxonomy of a file.
+def read_form(
+    text: str, form: str, documents: str | None = None, columns: Mapping[str, str] | None = None, own: str | None = None
+) -> Portable:
+    """Return the taxonomy of a file; `own` is the column that the ids of the collection come from.
 
     Raises:
         UsageError: The form does not exist.
@@ -116,8 +120,11 @@ def read_form(text: str, form: str, documents: str | None = None) -> Portable:
     if documents is not None and form != "csv":
         said = f"{arg('documents')} is for a table of groups (csv); a {form} file has documents of its own, or none"
         raise UsageError(said, code="conflict", field="documents")
+    if columns and form != "csv":
+        said = f"a {form} file has no columns: {give_column('name')} is for tables (csv)"
+        raise UsageError(said, code="conflict", field="columns")
     if len(text) > LONGEST:
         raise SondeError(f"the file has {len(text):,} characters; the maximum is {LONGEST:,}", code="bad-file")
     if form == "json":
         return from_json(text)
-    return from_csv(text, documents) if form == "csv" else from_skos(text, form)
+    return from_csv(text, documents, columns, own) if form == "csv" else from_skos(text, form)

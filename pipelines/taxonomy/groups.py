@@ -1,25 +1,23 @@
-"""The tree of a taxonomy: its groups, who lies under whom, and how a group is named by a person."""
+"""The tree of a taxonomy: its groups, who lies under whom, and the names that they may have."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from itertools import count
 from typing import Any
 
-from ...indexer.errors import SondeError, UsageError, as_text
+from ...indexer.errors import UsageError, as_text
 from ...indexer.store.members import DEEPEST, SEPARATOR
 from ...indexer.wording import NAME, on_one_line
+from .settings import NONE, TOP
 
 NO_GROUP = -1
 """The number of what belongs to no group."""
 NO_GROUP_NAME = "no group"
-NOT_HERE = "the taxonomy has no group"
-"""How the message for a group that does not exist begins."""
+WORDS = {NONE: "documents in no group", TOP: "the top of the tree", NO_GROUP_NAME: "documents in no group"}
+"""Names that no group may have, in small letters: they are given instead of a group, or shown instead of one."""
 LONGEST_NAME = 1_000
 """Characters of a group's name that a person gives."""
-LISTED = 5
-"""Groups of the same name that an error lists."""
 DIGITS = 18
 """Digits of a number, at most; Python reads none of thousands."""
 
@@ -162,53 +160,6 @@ def totals(groups: Groups, sizes: Mapping[int, int]) -> dict[int, int]:
     return found
 
 
-def find_group(groups: Groups, given: int | str) -> int:
-    """Return the number of a group that is given by its number, its name, or its path ("Shipping > Late").
-
-    Raises:
-        SondeError: There is no such group, or several have this name.
-        UsageError: A truth value is given.
-    """
-    if isinstance(given, bool):
-        raise UsageError(f"groups has {given}: give numbers, names or paths", code="wrong-type", field="groups")
-    text = str(given).strip()
-    if isinstance(given, int) or text.removeprefix("-").isdecimal():
-        if len(text) <= DIGITS and int(text) in groups:
-            return int(text)
-        said = f"{NOT_HERE} {on_one_line(text)}"
-        raise SondeError(said, code="not-found", field="groups", value=given)
-    found = [number for number in groups if text in (groups[number].name, path(groups, number))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise _ambiguous(groups, given, sorted(found))
-    close = get_close_matches(text[:LONGEST_NAME], [group.name for group in groups.values()], 1)
-    hint = f": did you mean {close[0]!r}?" if close else ""
-    said = f"{NOT_HERE} {on_one_line(text)!r}{hint}"
-    raise SondeError(said, code="not-found", field="groups", value=given)
-
-
-def _ambiguous(groups: Groups, given: int | str, found: Sequence[int]) -> UsageError:
-    """Return the error for a name that several groups have, with the number and the path of each."""
-    shown = ", ".join(f"{one} ({_where(groups, one)})" for one in found[:LISTED])
-    more = f" and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
-    said = f"several groups are named {on_one_line(str(given))!r}: {shown}{more}; give a number or a path"
-    return UsageError(said, code="ambiguous", field="groups", value=given, alternatives=map(str, found))
-
-
-def _where(groups: Groups, number: int) -> str:
-    return "at the top" if groups[number].parent is None else on_one_line(path(groups, number))
-
-
-def find_groups(groups: Groups, given: Sequence[int | str]) -> list[int]:
-    """Return the numbers of several groups, each once, in their order.
-
-    Raises:
-        SondeError: There is no such group.
-    """
-    return list(dict.fromkeys(find_group(groups, one) for one in given))
-
-
 def check_new_name(groups: Groups, name: str | None, parent: int | None, number: int | None = None) -> str:
     """Return a name that a person gives a group, without spaces at its ends.
 
@@ -219,12 +170,15 @@ def check_new_name(groups: Groups, name: str | None, parent: int | None, number:
         number: Of the group, if it exists.
 
     Raises:
-        UsageError: It is empty, not printable or too long, it would be read as a number or a path, or a group at the
-            same place has it.
+        UsageError: It is empty, not printable or too long, it would be read as a number, a path or a place (`WORDS`),
+            or a group at the same place has it.
     """
     found = check_name(name)
     if found.isdecimal():
         said = f"the name {found!r} would be read as the number of a group: add a word, such as 'group {found}'"
+        raise UsageError(said, code="bad-name", field="name", value=name)
+    if found.casefold() in WORDS:
+        said = f"the name {found!r} stands for {WORDS[found.casefold()]}: add a word, such as 'group {found}'"
         raise UsageError(said, code="bad-name", field="name", value=name)
     if SEPARATOR in found:
         said = f"the name {on_one_line(found)!r} contains {SEPARATOR!r}, which separates the names of a path: "
@@ -278,9 +232,9 @@ def _place(group: Group | None) -> tuple[int | None, str] | None:
 
 
 def _readable(name: str) -> str:
-    """Return a name that is not read as a number or as a path."""
+    """Return a name that is not read as a number, as a path, or as a place."""
     plain = name.replace(SEPARATOR, " / ")
-    return f"group {plain}" if plain.isdecimal() else plain
+    return f"group {plain}" if plain.isdecimal() or plain.casefold() in WORDS else plain
 
 
 def check_name(name: str | None) -> str:

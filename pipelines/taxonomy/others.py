@@ -8,7 +8,7 @@ from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.store.runs import find_run, list_runs
-from .groups import NOT_HERE, find_group
+from .finding import NOT_HERE, find_group
 from .stored import load
 
 

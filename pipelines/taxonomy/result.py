@@ -5,6 +5,7 @@ from typing import Any
 
 from ...indexer.errors import out_of_range
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import numbers_by_id
 from ...indexer.store.members import item_sizes
 from ...indexer.store.tabular import Shown
 from .groups import NO_GROUP, Group, Groups, Rule, lock_above, path, totals, walk
@@ -68,7 +69,7 @@ class Taxonomy(Shown):
         documents: How many documents it knows.
         outside: How many of them are in no group.
         unknown: How many documents of the collection it does not know.
-        locked: How many documents are locked one by one.
+        locked: How many documents of the collection are locked one by one.
         edits: How many entries its log has.
     """
 
@@ -109,6 +110,7 @@ def read_taxonomy(collection: StoredCollection, name: str | None = None) -> Taxo
         stored = load(view.catalog, name, documents=False)
         sizes = item_sizes(view.catalog, stored.run)
         every, _, _ = view.catalog.counts()
+        locked = len(numbers_by_id(view.catalog, stored.state.locks))
     state, known = stored.state, sum(sizes.values())
     whole = totals(state.groups, sizes)
     groups = tuple(
@@ -116,9 +118,7 @@ def read_taxonomy(collection: StoredCollection, name: str | None = None) -> Taxo
         for group, depth in walk(state.groups)
     )
     outside = sizes.get(NO_GROUP, 0)
-    return Taxonomy(
-        stored.run.name, groups, state.levels, known, outside, every - known, len(state.locks), stored.head
-    )  # fmt: skip
+    return Taxonomy(stored.run.name, groups, state.levels, known, outside, every - known, locked, stored.head)
 
 
 def _shown(groups: Groups, group: Group, depth: int, documents: int, total: int) -> TaxonomyGroup:

@@ -44,6 +44,8 @@ def test_a_remote_taxonomy_is_edited_as_a_local_one(shop: Collection, client: Te
     text = remote.export_taxonomy("json")
     assert text == shop.export_taxonomy("json")
     assert remote.import_taxonomy(text, "json", "again") == shop.taxonomy("again")
+    named = remote.import_taxonomy("Titel;locked\na;WAHR\n", "csv", "german", columns={"name": "Titel"})
+    assert [(one.name, one.locked) for one in named.groups] == [("a", True)]
     assert [one.number for one in remote.make_taxonomy("again", "more").groups] == [0, 1, 2, 3]
     for collection in (shop, remote):
         with pytest.raises(UsageError, match="merging needs at least two groups"):

@@ -75,7 +75,7 @@ def test_files_go_out_and_in(sonde: Command, shop: Path, tmp_path: Path) -> None
     assert sonde("taxonomy", "export", shop, "--to", whole).said == [f"wrote {whole}"]
     assert sonde("taxonomy", "export", shop, "--to", groups, "--documents", documents).code == 0
     ran = sonde("taxonomy", "import", shop, groups, "--documents", documents, "--name", "again")
-    assert ran.said == ["again: 4 groups, 40 documents"]
+    assert ran.said[0] == "again: 4 groups, 40 documents"
     sonde("taxonomy", "import", shop, whole).refused("the taxonomy run 'taxonomy' already exists", code=2)
     assert sonde("taxonomy", "import", shop, whole, "--replace").code == 0
     (tmp_path / "few.csv").write_text("name\nparcels\nbatteries\n")
@@ -127,9 +127,78 @@ def test_tables_of_spreadsheets_are_read(sonde: Command, shop: Path, tmp_path: P
         "taxonomy: 1 group, 0 documents",
         "40 documents are not in this taxonomy yet",
     ]  # an update would not help
-    table.write_text("name\nMüll\n", encoding="cp1252")
-    ran = sonde("taxonomy", "import", shop, table, "--name", "old")
-    ran.failed("it is not UTF-8 (byte 7)", code=1)
+
+
+def test_tables_of_excel_in_germany_are_read(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    groups, documents = tmp_path / "few.csv", tmp_path / "documents.csv"
+    groups.write_text("Bezeichnung;Oberbegriff;locked\nMüll;;WAHR\nGrün;Müll;\n;;\n", encoding="cp1252")
+    documents.write_text("ID;Gruppe;score\nd0;Grün;0,5\n", encoding="cp1252")
+    named = ("--column", "name=bezeichnung", "--column", "parent=Oberbegriff", "--column", "group=Gruppe")
+    ran = sonde("taxonomy", "import", shop, groups, "--documents", documents, *named)
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines() == ["    0          1  Müll  [locked]", "    1          1    Grün  [locked]"]
+    assert ran.said == [
+        *(f"note: {file} is not UTF-8: it was read as cp1252" for file in (groups, documents)),
+        "taxonomy: 2 groups, 1 document", "39 documents are not in this taxonomy yet: run `sonde taxonomy update`",
+    ]  # fmt: skip
+    said = "the table of groups has no column 'name': there are Bezeichnung, Oberbegriff, locked; if one of them is "
+    refused = {
+        (): f"{said}the name, use --column name=COLUMN",
+        ("--column", "name"): "--column 'name' is not NAME=COLUMN: write, for example, --column name=Title",
+        ("--column", "name=a", "--column", "name=b"): "--column gives 'name' two columns, 'a' and 'b': give it one",
+        ("--column", "name=Titel"): "the table of groups has no column 'Titel': there are Bezeichnung, Oberbegriff",
+    }
+    for words, told in refused.items():
+        sonde("taxonomy", "import", shop, groups, "--name", "x", *words).refused(told, code=2)
+    (tmp_path / "few.csv").write_bytes(b"name\n\xd6l\n")
+    sonde("taxonomy", "import", shop, groups, "--name", "x").failed(
+        "it is not UTF-8 (byte 6): save it as UTF-8", code=1
+    )
+
+
+def test_level_names_that_a_file_does_not_hold_are_noted(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    table, whole = tmp_path / "t.csv", tmp_path / "t.json"
+    assert sonde("taxonomy", "export", shop, "--to", table).said == [f"wrote {table}"]
+    sonde("taxonomy", "rename", shop, "--level", "0", "themes")
+    assert sonde("taxonomy", "export", shop, "--to", whole).said == [f"wrote {whole}"]
+    note = "note: .csv files do not hold the names of the levels; .json files do"
+    assert sonde("taxonomy", "export", shop, "--to", table, "--yes").said == [f"wrote {table}", note]
+
+
+def test_upper_levels_are_shown_with_the_groups_under_them(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "t.csv").write_text("name,parent,locked\na,,yes\nb,a,\nc,b,\nd,b,\ne,,\n")
+    ran = sonde("taxonomy", "import", shop, tmp_path / "t.csv", "--depth", "1")
+    tree = ["    0          0  a  [locked; 3 groups under it]", "    4          0  e"]
+    assert (ran.out.splitlines(), ran.said[0]) == (tree, "taxonomy: 5 groups, 0 documents")
+    assert sonde("taxonomy", shop, "--depth", "1").out.splitlines() == tree
+    assert (
+        sonde("taxonomy", shop, "--depth", "2").out.splitlines()[1]
+        == "    1          0    b  [locked; 2 groups under it]"
+    )
+    assert sonde("taxonomy", shop, "--depth", "9").out == sonde("taxonomy", shop).out
+    sonde("taxonomy", shop, "--depth", "0").refused("--depth is 0: give 1 or more", code=2)
+    sonde("taxonomy", shop, "--depth", "1", "--json").refused(
+        "--depth cuts the tree, and --json has all groups", code=2
+    )
+
+
+def test_the_log_says_how_many_edits_it_does_not_show(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    for number in range(3):
+        sonde("taxonomy", "add", shop, f"new {number}")
+    assert sonde("taxonomy", "log", shop, "-k", "2").said == ["2 earlier edits: -k 4"]
+    assert sonde("taxonomy", "log", shop, "-k", "3").said == ["1 earlier edit: -k 4"]
+    assert sonde("taxonomy", "log", shop).said == []
+
+
+def test_an_import_says_that_commands_use_the_new_taxonomy(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "t.csv").write_text("name\na\n")
+    table = ("taxonomy", "import", shop, tmp_path / "t.csv", "--name")
+    assert "newest" not in sonde(*table, "js").err
+    said = "commands without --name now use 'my js', the newest taxonomy; to use the other: --name js"
+    assert said in sonde(*table, "my js").said
+    assert "newest" not in sonde(*table, "my js", "--replace").err
 
 
 def test_a_refit_says_how_to_undo_it(sonde: Command, shop: Path) -> None:  # noqa: F811
@@ -191,3 +260,35 @@ def test_of_several_taxonomies_the_edited_one_is_named(sonde: Command, shop: Pat
     refitted = sonde("taxonomy", "refit", shop)
     assert refitted.code == 0
     assert [line for line in refitted.said if "new" not in line] == ["learning the groups"]
+
+
+def test_a_split_prints_the_new_groups(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    assert (
+        sonde("taxonomy", "split", shop, "0", "--where", "n < 8", "--part", "early").out
+        == "    4          2    early\n"
+    )
+    ran = sonde("taxonomy", "split", shop, "0", "-k", "2")
+    found = [line.split(maxsplit=2) for line in ran.out.splitlines()]
+    assert [number for number, _, _ in found] == ["5", "6"] and sum(int(size) for _, size, _ in found) == 8
+    shown = sonde("taxonomy", shop).out.splitlines()
+    assert [line for line in shown if line.split()[0] in ("5", "6")] == ran.out.splitlines()
+    assert ran.said[-1].endswith("into 2 groups (8 documents moved)")
+    sonde("taxonomy", "split", shop, "0", "--where", "nn < 8").refused("nn", code=2)
+
+
+def test_merges_count_what_comes_along(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    sonde("taxonomy", "rename", shop, "1", "late")
+    for name, parent in (("x", "LATE"), ("y", "x")):
+        sonde("taxonomy", "add", shop, name, "--to", parent)
+    sonde("taxonomy", "move", shop, "2", "--to", "y")
+    [said] = sonde("taxonomy", "merge", shop, "3", "1").said
+    assert said.endswith("; moved 10 documents and 3 groups under it with 10 documents")
+    assert sonde("taxonomy", "merge", shop, "3", "0").said[0].endswith(" (10 documents moved)")
+
+
+def test_ids_in_one_word_are_taken_apart(sonde: Command, shop: Path) -> None:  # noqa: F811
+    sonde("taxonomy", shop, "--from", "words")
+    said = "there is no document with the id 'd0,d1', but its parts are ids: give each by itself, --id d0 --id d1"
+    sonde("taxonomy", "move", shop, "--id", "d0,d1", "--to", "3").failed(said, code=1)

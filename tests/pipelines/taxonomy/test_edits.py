@@ -55,6 +55,60 @@ def test_merging_takes_what_lies_under(shop: Collection) -> None:
     assert tree(shop) == [(2, "dead", None, 20), (1, "lost", 2, 10), (3, "weak", 2, 10)]
 
 
+def test_a_merge_says_what_came_along(shop: Collection) -> None:
+    edit = shop.edit_taxonomy
+    edit("add", name="a")
+    edit("add", name="b", to=4)
+    edit("move", groups=[0], to="b")
+    edit("move", groups=[1], to=2)
+    entry = edit("merge", groups=[3, 2])
+    assert (
+        entry
+        and entry.said == "merged 2 'dead' into 3 'weak'; moved 10 documents and 1 group under it with 10 documents"
+    )
+    assert entry.documents == 10 and shop.taxonomy()[3].total == 30
+    entry = edit("merge", groups=[3, 4])
+    assert entry and entry.said == "merged 4 'a' into 3 'weak'; moved 2 groups under it with 10 documents"
+    entry = edit("merge", groups=[0, 5, 3])  # all lies above the first, or under it
+    assert entry and entry.said == (
+        "merged 5 'b', 3 'weak' into 0 'late'; moved 20 documents and 1 group under them with 10 documents"
+    )
+    assert tree(shop) == [(0, "late", None, 30), (1, "lost", 0, 10)]
+
+
+def test_a_removal_says_where_the_groups_under_it_went(shop: Collection) -> None:
+    edit = shop.edit_taxonomy
+    edit("add", name="a")
+    edit("add", name="b", to=4)
+    edit("move", groups=[0, 1, 2, 3], to="b")
+    entry = edit("remove", groups=["b"])
+    assert entry and entry.said == "removed 5 'b'; moved 0 'late', 1 'lost', 2 'dead' and 1 more under 4 'a'"
+    entry = edit("remove", groups=[4, 3])
+    assert entry and entry.said == "removed 4 'a', 3 'weak'; moved 0 'late', 1 'lost', 2 'dead' to the top"
+    entry = edit("remove", groups=[2])
+    assert entry and entry.said == "removed 2 'dead'"
+
+
+def test_groups_are_found_without_regard_to_case(shop: Collection) -> None:
+    edit = shop.edit_taxonomy
+    edit("rename", groups=["LATE"], name="Überweisungen")
+    edit("add", name="Straße", to="überweisungen")
+    edit("describe", groups=["ÜBERWEISUNGEN > STRASSE"], description="x")
+    edit("add", name="LOST")
+    edit("remove", groups=["lost"])  # the one with exactly this name
+    edit("add", name="Lost")
+    assert [one.name for one in shop.taxonomy().groups] == ["Überweisungen", "Straße", "dead", "weak", "LOST", "Lost"]
+    with pytest.raises(UsageError, match=r"several groups are named 'lost': 5 \(at the top\), 6 \(at the top\); give"):
+        edit("remove", groups=["lost"])
+    for given, meant in {
+        "uberweisungen": "Überweisungen",
+        "ueberweisungen": "Überweisungen",
+        "strase": "Straße",
+    }.items():
+        with pytest.raises(SondeError, match=f"^the taxonomy has no group '{given}': did you mean '{meant}'\\?$"):
+            edit("remove", groups=[given])
+
+
 def test_a_removed_group_leaves_its_documents_to_the_one_above(shop: Collection) -> None:
     shop.edit_taxonomy("move", groups=[1], to=0)
     shop.edit_taxonomy("remove", groups=[1])
@@ -173,7 +227,15 @@ def test_a_split_by_a_run_and_by_a_filter(shop: Collection) -> None:
     early = shop.taxonomy().groups[2]
     assert (early.name, early.parent, early.documents) == ("early", first, 5)
     with pytest.raises(UsageError, match=r"the split moves no document out of the group .*"):
-        shop.edit_taxonomy("split", groups=[early.number], where="n > 100", name="none")
+        shop.edit_taxonomy("split", groups=[early.number], where="n > 100", name="late ones")
+
+
+def test_a_mistake_in_the_filter_of_a_split_comes_first(shop: Collection) -> None:
+    shop.edit_taxonomy("add", name="empty")
+    with pytest.raises(UsageError, match="nn"):
+        shop.edit_taxonomy("split", groups=["empty"], where="nn > 3")
+    with pytest.raises(UsageError, match="the group 4 'empty' has no documents of its own"):
+        shop.edit_taxonomy("split", groups=["empty"], where="n > 3")
 
 
 def test_a_rule_fills_its_group(shop: Collection) -> None:
@@ -205,6 +267,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("move", {"groups": [0]}, "move needs to: a group, top or none"),
     ("move", {"to": 0}, "move needs groups or ids"),
     ("move", {"ids": ["nobody"], "to": 0}, "there is no document with the id 'nobody': nothing was changed"),
+    (
+        "move",
+        {"ids": ["d0,d1"], "to": 0},
+        "the id 'd0,d1', but its parts are ids: give each by itself, ids=['d0', 'd1']",
+    ),
+    ("rule", {"groups": [0], "examples": ["d3, d4, d5"]}, "ids: give each by itself, examples=['d3', 'd4']"),
+    ("lock", {"ids": ["d0,x"]}, "there is no document with the id 'd0,x': nothing was changed"),
     ("move", {"where": "n > 99", "to": 0}, "no document passes the filter 'n > 99'"),
     ("move", {"groups": [0], "to": 0}, "the group 0 'late' cannot lie under itself: give another group, or top"),
     ("split", {"groups": [0]}, "split needs one of k, run, and where or examples"),

@@ -168,13 +168,13 @@ def test_groups_by_a_column_count_the_documents_under_them(desk: Collection) -> 
 def test_groups_beyond_the_names_of_a_column_count_for_the_group_above(tmp_path: Path) -> None:
     rows = [{"id": f"d{n}", "text": f"text {n}"} for n in range(602)]
     made = index(rows, tmp_path / "many.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
-    table = "number,name,parent\n0,top,\n" + "".join(f"{n},g{n},{0 if n < 200 else ''}\n" for n in range(1, 301))
+    table = "number,name,parent\n0,whole,\n" + "".join(f"{n},g{n},{0 if n < 200 else ''}\n" for n in range(1, 301))
     inside = [(n, 1 + n // 2) for n in range(600)] + [(600, 1), (601, 300)]
     made.import_taxonomy(table, "csv", documents="id,group\n" + "".join(f"d{n},{group}\n" for n, group in inside))
     [column] = [one for one in made.table().columns if one.name == "taxonomy:taxonomy"]
-    assert (column.cut, len(column.names), column.names[0], column.names[-1]) == (True, 256, "top", "other")
+    assert (column.cut, len(column.names), column.names[0], column.names[-1]) == (True, 256, "whole", "other")
     assert column.counts[0] == made.count_by("taxonomy:taxonomy").values[0][1] == 399
-    part = {"kind": "values", "column": "taxonomy:taxonomy", "values": ["top"]}
+    part = {"kind": "values", "column": "taxonomy:taxonomy", "values": ["whole"]}
     assert len(made.select({"parts": [part]})) == 399
     cut = {"kind": "values", "column": "taxonomy:taxonomy", "values": [{"other": True}]}
     assert len(made.select({"parts": [cut]})) == column.counts[-1]
@@ -235,15 +235,15 @@ def test_a_misspelt_group_above_others_is_found(desk: Collection, value: str, sa
 def test_names_may_look_like_parts_of_paths(tmp_path: Path, shards: int | None) -> None:
     rows = [{"id": f"d{n}", "text": f"text {n}"} for n in range(5)]
     made = index(rows, tmp_path / "c.sonde", shards=shards, encoder=FakeEncoder())  # type: ignore[arg-type]
-    table = "number,name,parent\n0,top,\n1,> x,0\n2,> >,0\n3,a >,0\n4,b,3\n"
+    table = "number,name,parent\n0,whole,\n1,> x,0\n2,> >,0\n3,a >,0\n4,b,3\n"
     made.import_taxonomy(table, "csv", documents="id,group\n" + "".join(f"d{n},{n}\n" for n in range(5)))
     facet = next(each for each in made.facets() if each.paths)
     assert list(zip(facet.choices, facet.paths, strict=True)) == [
-        (("top", 5), "top"), (("a >", 2), "top > a >"), (("b", 1), "top > a > > b"),
-        (("> >", 1), "top > > >"), (("> x", 1), "top > > x"),
+        (("whole", 5), "whole"), (("a >", 2), "whole > a >"), (("b", 1), "whole > a > > b"),
+        (("> >", 1), "whole > > >"), (("> x", 1), "whole > > x"),
     ]  # fmt: skip
-    [note] = made.search("text", where="\"taxonomy:taxonomy name\" = 'top > a > > c'").notes
-    assert "did you mean 'top > a > > b'" in note
+    [note] = made.search("text", where="\"taxonomy:taxonomy name\" = 'whole > a > > c'").notes
+    assert "did you mean 'whole > a > > b'" in note
 
 
 def test_a_note_shows_the_beginning_of_long_names(tmp_path: Path) -> None:

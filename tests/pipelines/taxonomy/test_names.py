@@ -27,6 +27,10 @@ def names(shop: Collection, taxonomy: str | None = None) -> dict[int, str]:
 REFUSED = [
     ("add", {"name": " 12 "}, "the name '12' would be read as the number of a group: add a word, such as 'group 12'"),
     ("rename", {"groups": [0], "name": "3"}, "the name '3' would be read as the number of a group"),
+    ("add", {"name": "None"}, "the name 'None' stands for documents in no group: add a word, such as 'group None'"),
+    ("rename", {"groups": [0], "name": "TOP"}, "the name 'TOP' stands for the top of the tree: add a word"),
+    ("add", {"name": "no group"}, "the name 'no group' stands for documents in no group: add a word"),
+    ("split", {"groups": [0], "where": "n < 9", "name": "none"}, "the name 'none' stands for documents in no group"),
     ("add", {"name": "a > b"}, "the name 'a > b' contains ' > ', which separates the names of a path: use another"),
     ("add", {"name": "late"}, "group 0 'late' at the top level already has this name: give another name"),
     ("rename", {"groups": [1], "name": "late"}, "group 0 'late' at the top level already has this name"),
@@ -71,7 +75,7 @@ def test_groups_that_come_together_get_different_names(shop: Collection) -> None
     shop.edit_taxonomy("add", name="late", to=1)
     shop.edit_taxonomy("add", name="late", to=2)
     entry = shop.edit_taxonomy("remove", groups=[1])
-    assert entry and entry.said == "removed 1 'lost'; renamed 4 'late' to 'late (2)'"
+    assert entry and entry.said == "removed 1 'lost'; moved 4 'late' to the top; renamed 4 'late' to 'late (2)'"
     shop.edit_taxonomy("remove", groups=[2])
     assert names(shop) == {0: "late", 3: "weak", 4: "late (2)", 5: "late (3)"}
     shop.undo_taxonomy(2)
@@ -95,6 +99,11 @@ def test_names_in_files_and_labels_are_changed_and_the_log_says_so(shop: Collect
     again = shop.export_taxonomy("csv", "years")
     shop.import_taxonomy(again, "csv", "again")
     assert names(shop, "again") == names(shop, "years")
+
+
+def test_words_for_places_are_changed_in_files(shop: Collection) -> None:
+    shop.import_taxonomy("name\nnone\nTop\nNo group\nnone of these\n", "csv", "words")
+    assert names(shop, "words") == {0: "group none", 1: "group Top", 2: "group No group", 3: "none of these"}
 
 
 def test_chains_of_one_group_are_one_group() -> None:
