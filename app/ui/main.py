@@ -62,7 +62,7 @@ def _start(shelf: Workspace) -> None:
     """Welcome the first visitor, or go to the page to begin with: every page keeps an address of its own that way."""
     name = collection_name()
     if shelf.names() and not st.session_state.get(BEGUN):
-        go_to("search", **({"collection": name} if name else {}))
+        go_to("search", **st.query_params.to_dict() | ({"collection": name} if name else {}))
     if any(job.state == "running" for job in shelf.jobs.all()):
         go_to("data")
     st.title("Sonde", anchor=False)

@@ -125,7 +125,8 @@ def _at_level(collection: Collection, run: Run) -> Run:
     chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
     if run.report.get("clear") is False:
         low, high = run.report["equal"]
-        st.caption(f"The number of groups is not clear: {low:,} to {high:,} are about equally good.")
+        about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
+        st.caption(f"The number of groups is not clear: {about}.")
     if chosen is None or chosen == first:
         return run
     return next(part for part in collection.uncounted_runs(named[chosen]) if part.name == run.name)

@@ -52,6 +52,9 @@ def test_from_a_file_to_hits_and_back_by_the_address(visit: Visit, tmp_path: Pat
     page.goto(address)
     visit.settle()
     expect(page.locator(".sonde-text")).to_have_text(hits, use_inner_text=True)
+    page.goto(address.replace("/search?", "/?"))  # of the first page, which leads to Search
+    visit.settle()
+    expect(page.locator(".sonde-text")).to_have_text(hits, use_inner_text=True)
 
 
 def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, server: Server, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture
 
 from sonde.app.api import Collection
 from sonde.indexer.store.lock import writer_lock
+from sonde.pipelines.topics.grain import Suggestion
 
 
 @pytest.fixture
@@ -225,3 +226,14 @@ def test_a_level_of_topics_is_chosen(pages: Pages) -> None:
     assert "Delete the" not in shown(page)  # a level is changed with its run
     suggested = made.run("topics").run.report["level"]
     assert f"Groups are edited at the level {suggested}. There, Make a taxonomy gives a tree" in shown(page)
+
+
+def test_a_number_of_groups_that_is_not_clear_is_said(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("evoc")
+    made = shop(pages)
+    made.topics(names="terms")
+    for equal, said in ([4, 9], "4 to 9 are about equally good"), ([4, 4], "other seeds give other groups"):
+        monkeypatch.setattr(Suggestion, "to_dict", lambda self, equal=equal: {"clear": False, "equal": equal})
+        made.topics(names="terms", replace=True)
+        page = pages.open("clusters", collection="shop", run="topic:topics")
+        assert f"The number of groups is not clear: {said}." in shown(page)
