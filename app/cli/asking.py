@@ -2,11 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...indexer.errors import SondeError
+from ...indexer.store.kinds import TAXONOMY
+from ...indexer.wording import counted
+
+if TYPE_CHECKING:
+    from ..api import Collection
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
@@ -37,3 +42,15 @@ def ask_to_replace(yes: bool, *files: Path | None) -> None:
     if there and is_asked(yes):
         said = "exists. Replace it?" if len(there) == 1 else "exist. Replace them?"
         ask(f"{' and '.join(there)} {said}", "nothing was written")
+
+
+def ask_to_replace_edits(opened: "Collection", name: str, yes: bool) -> None:
+    """Ask before a taxonomy that a person has edited is replaced; its log goes with it, so no undo brings it back.
+
+    Raises:
+        SondeError: The person does not want that.
+    """
+    if is_asked(yes) and name in [run.name for run in opened.uncounted_runs(TAXONOMY)]:
+        edits = opened.taxonomy(name).edits - 1  # the first entry says how it was made
+        if edits > 0:
+            ask(f"the taxonomy {name!r} has {counted(edits, 'edit')}. Replace it and its log?", "nothing was changed")

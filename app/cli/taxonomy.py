@@ -9,6 +9,7 @@ import typer
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from . import taxonomy_edits, taxonomy_files
+from .asking import Yes, ask_to_replace_edits
 from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
 from .run_names import free_name, say_name
@@ -49,6 +50,7 @@ def show(
         bool, typer.Option("--replace", help="Replace a taxonomy of the same name, and its log.")
     ] = False,
     depth: Depth = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Show a taxonomy as a tree. With --from, first make it from the groups of a run.
@@ -79,6 +81,7 @@ def show(
         return
     before = complete_names(opened)
     free = free_name(opened, TAXONOMY, name or str(TAXONOMY), replace)
+    ask_to_replace_edits(opened, free, yes)
     found = opened.make_taxonomy(source, free, kind=kind, replace=replace)
     say_name(TAXONOMY, name or str(TAXONOMY), free)
     print_taxonomy(found, json, collection, depth)

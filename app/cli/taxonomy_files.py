@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .asking import Yes, ask_to_replace
-from .output import CollectionPath, Device, Json, progress, say
+from ...indexer.store.kinds import TAXONOMY
+from .asking import Yes, ask_to_replace, ask_to_replace_edits
+from .output import CollectionPath, Device, Json, progress, say, say_notes
 from .taxonomy_edits import Name
 from .taxonomy_tree import Depth, check_depth, complete_names, print_taxonomy, say_newest
 
@@ -98,6 +99,7 @@ def import_(
     ] = False,
     device: Device = "auto",
     depth: Depth = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Read a taxonomy from a file. Documents whose ids are in the file go to their groups.
@@ -122,12 +124,13 @@ def import_(
     table = None if documents is None else _table(documents, "the documents", notes)
     with progress(quiet=json) as notify:
         opened = open_collection(collection, device=device)
+        if replace:
+            ask_to_replace_edits(opened, name or str(TAXONOMY), yes)
         before = complete_names(opened)
         found = opened.import_taxonomy(
             text, form, name, documents=table, columns=columns, label=label, replace=replace, progress=notify
         )
-    for note in notes:
-        say(f"note: {note}")
+    say_notes(notes)
     print_taxonomy(found, json, collection, depth)
     say_newest(before, found.name)
     _say_how_to_fill(found, file, form, documents, label)

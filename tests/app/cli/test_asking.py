@@ -121,3 +121,21 @@ def test_a_script_is_not_asked(sonde: Command, reviews: Path) -> None:
     assert sonde("delete", reviews, "--where", "stars > 0").out == (
         "3 documents deleted; `sonde compact` removes what is left of them on the disk\n"
     )
+
+
+@pytest.mark.parametrize("way", ["--from", "import"])
+def test_a_taxonomy_that_somebody_edited(asked: Asked, reviews: Path, tmp_path: Path, way: str) -> None:
+    opened = Collection.open(reviews, encoder=FakeEncoder())  # type: ignore[arg-type]
+    opened.cluster("k", k=2, refits=0)
+    opened.make_taxonomy("k")
+    (tmp_path / "groups.csv").write_text("name\nparcels\n")
+    words = ["show", reviews, "--from", "k"] if way == "--from" else ["import", reviews, tmp_path / "groups.csv"]
+    opened.edit_taxonomy("add", name="mine")
+    code, shown = asked("n", "taxonomy", *words, "--replace")
+    assert code == KEPT and "the taxonomy 'taxonomy' has 1 edit. Replace it and its log? [y/N]" in shown
+    assert "sonde: nothing was changed" in shown
+    assert "mine" in [group.name for group in opened.taxonomy().groups]
+    code, shown = asked("y", "taxonomy", *words, "--replace")
+    assert code == GONE and "mine" not in [group.name for group in opened.taxonomy().groups]
+    code, shown = asked("n", "taxonomy", *words, "--replace")  # nobody has edited it
+    assert code == GONE and "[y/N]" not in shown
