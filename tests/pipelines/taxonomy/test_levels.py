@@ -1,0 +1,93 @@
+"""The levels of a taxonomy as columns: in exports, filters, counts, colours and over time."""
+
+import csv
+import json
+from pathlib import Path
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from fake_encoder import FakeEncoder
+from reported import reported
+
+from sonde.app.api import Collection, index
+
+RUN = "taxonomy:taxonomy"
+COLUMNS = [RUN, f"{RUN} name", f"{RUN} path", f"{RUN} Fachbereich", f"{RUN} Anliegen"]
+
+
+@pytest.fixture(scope="module", params=[None, 2])
+def desk(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Collection:
+    return reported(tmp_path_factory.mktemp("d") / "desk.sonde", request.param)
+
+
+def ids_where(desk: Collection, where: str) -> str:
+    return " ".join(sorted(one.id for one in desk.matching(where, k=100)[1]))
+
+
+def test_an_export_has_the_path_and_a_column_for_each_level(desk: Collection, tmp_path: Path) -> None:
+    rows = {row["id"]: [row[name] for name in COLUMNS] for row in desk.rows()}
+    assert rows["d0"] == [1, "lost", "cards > lost", "cards", "lost"]
+    assert rows["d4"] == [3, "cash", "cash", "cash", None], "nothing below the document's own group"
+    assert rows["d8"] == [-1, "no group", "no group", "no group", None]
+    assert rows["d9"] == [None] * 5
+    for suffix in ("csv", "jsonl", "parquet", "xlsx"):
+        desk.export(tmp_path / f"all.{suffix}")
+    with (tmp_path / "all.csv").open(encoding="utf-8") as stream:
+        found = list(csv.DictReader(stream))
+    assert list(found[0])[-5:] == COLUMNS
+    assert [found[3][name] for name in COLUMNS] == ["4", "late", "cash > late", "cash", "late"]
+    lines = (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [[json.loads(line)[name] for name in COLUMNS] for line in lines] == list(rows.values())
+    table = pq.read_table(tmp_path / "all.parquet")
+    assert [str(table.schema.field(name).type) for name in COLUMNS] == ["int64", *["string"] * 4]
+    assert [[row[name] for name in COLUMNS] for row in table.to_pylist()] == list(rows.values())
+    sheet = openpyxl.load_workbook(tmp_path / "all.xlsx").active
+    assert sheet is not None
+    assert [list(row[-5:]) for row in sheet.iter_rows(values_only=True)] == [COLUMNS, *rows.values()]
+    frame = desk.to_pandas(where="id = 'd2'", columns=COLUMNS)
+    assert frame.values.tolist() == [[2, "late", "cards > late", "cards", "late"]]
+
+
+def test_an_export_that_is_read_back_has_no_level_as_metadata(tmp_path: Path) -> None:
+    for shards in (None, 2):
+        folder, path = tmp_path / f"{shards}.sonde", tmp_path / f"{shards}.csv"
+        reported(folder, shards).export(path)
+        index(path, folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+        assert list(Collection.open(folder).info().fields) == ["received"]
+
+
+def test_levels_without_a_name_have_their_number_and_no_column_is_lost(tmp_path: Path) -> None:
+    made = reported(tmp_path / "c.sonde")
+    table = "number,name,parent\n0,a,\n1,b,0\n2,c,1\n"
+    made.import_taxonomy(table, "csv", "taxonomy path", documents="id,group\nd0,2\n")
+    first = next(iter(made.rows()))
+    other = "taxonomy:taxonomy path"
+    assert {name: value for name, value in first.items() if name.startswith(other)} == {
+        other: 2, f"{other} name": "c", f"{other} path": "a > b > c", f"{other} level 0": "a", f"{other} level 1": "b",
+        f"{other} level 2": "c", f"{other} (2)": "cards > lost",
+    }  # fmt: skip
+    assert ids_where(made, "\"taxonomy:taxonomy path (2)\" = 'cash > late'") == "d3 d6"
+    made.edit_taxonomy("rename", level=0, name="name", taxonomy="taxonomy")
+    made.edit_taxonomy("rename", level=1, name="name", taxonomy="taxonomy")
+    first = next(iter(made.rows()))
+    assert [first[f"{RUN} name{more}"] for more in ("", " (2)", " (3)")] == ["lost", "cards", "lost"]
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        (f"\"{RUN} Fachbereich\" = 'cards'", "d0 d1 d2 d5 d7"),
+        (f"\"{RUN} Anliegen\" = 'late'", "d2 d3 d6"),
+        (f"NOT \"{RUN} Anliegen\" = 'late'", "d0 d1 d7"),
+        (f'"{RUN} Anliegen" IS NULL', "d4 d5 d8 d9"),
+        (f"\"{RUN} Fachbereich\" IN ('cash', 'no group') AND \"{RUN} Anliegen\" IS NULL", "d4 d8"),
+        (f"\"{RUN} path\" = 'cards > late'", "d2"),
+        (f"\"{RUN} path\" = 'cash'", "d3 d4 d6"),
+        (f"\"{RUN} path\" LIKE 'cash >%'", "d3 d6"),
+        (f"\"{RUN} path\" = 'late'", ""),
+        (f'"{RUN} path" IS NULL', "d9"),
+    ],
+)
+def test_filters_take_the_columns_of_an_export(desk: Collection, where: str, ids: str) -> None:
+    assert ids_where(desk, where) == ids
