@@ -321,6 +321,11 @@ class RunColumns:
         self.types = {column.name: column.type for column in every}
         self._absent = {column.name: column.absent for column in every}
 
+    def levels(self, main: str) -> list[str]:
+        """Return the columns of the levels of a run by its main column, the top one first; none if it has no levels."""
+        run = next((run for run in self._assigned if self.names[run.number] == main), None)
+        return [column.name for column in self._columns[run.number] if column.value == "level"] if run else []
+
     def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Return every column's value by document; None where a run says nothing of it."""
         found: dict[int, dict[str, Any]] = {doc: dict(self._absent) for doc in docs}

@@ -11,6 +11,7 @@ from fake_encoder import FakeEncoder
 from reported import reported
 
 from sonde.app.api import Collection, index
+from sonde.indexer.errors import UsageError
 
 RUN = "taxonomy:taxonomy"
 COLUMNS = [RUN, f"{RUN} name", f"{RUN} path", f"{RUN} Fachbereich", f"{RUN} Anliegen"]
@@ -91,3 +92,35 @@ def test_levels_without_a_name_have_their_number_and_no_column_is_lost(tmp_path:
 )
 def test_filters_take_the_columns_of_an_export(desk: Collection, where: str, ids: str) -> None:
     assert ids_where(desk, where) == ids
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_map_is_coloured_by_a_level(tmp_path: Path, shards: int | None) -> None:
+    mapped = reported(tmp_path / "c.sonde", shards).map()
+    said: list[str] = []
+
+    def legend(color: str) -> set[str]:
+        mapped.draw(tmp_path / "map.html", color, notify=lambda each: said.append(str(each)))
+        page = (tmp_path / "map.html").read_text(encoding="utf-8")
+        return {name for name in ("cards", "lost", "late", "cash", "no group") if f'"name":"{name}"' in page}
+
+    assert legend(f"{RUN} Fachbereich") == {"cards", "cash", "no group"}
+    assert legend(f"{RUN} Anliegen") == {"lost", "late"}
+    assert legend(RUN) == {"cards", "lost", "late", "cash", "no group"}, "there are colours for all groups"
+    assert said == []
+    with pytest.raises(UsageError, match="cannot colour by 'taxonomy:taxonomy level 0': .*taxonomy:taxonomy Anliegen"):
+        mapped.draw(tmp_path / "map.html", f"{RUN} level 0")
+
+
+def test_a_map_of_many_groups_is_coloured_by_the_top_level(tmp_path: Path) -> None:
+    rows = [{"id": f"d{n}", "text": f"text {n}"} for n in range(42)]
+    made = index(rows, tmp_path / "many.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    table = "number,name,parent\n100,even,\n101,odd,\n" + "".join(f"{n},g{n},{100 + n % 2}\n" for n in range(21))
+    made.import_taxonomy(table, "csv", documents="id,group\n" + "".join(f"d{n},{n % 21}\n" for n in range(42)))
+    said: list[str] = []
+    made.map().draw(tmp_path / "map.html", RUN, notify=lambda each: said.append(str(each)))
+    assert said == [
+        "taxonomy:taxonomy has 21 groups, more than there are colours: coloured by its level 'taxonomy:taxonomy level 0'"
+    ]
+    page = (tmp_path / "map.html").read_text(encoding="utf-8")
+    assert '"name":"even"' in page and '"name":"odd"' in page and '"name":"g1"' not in page
