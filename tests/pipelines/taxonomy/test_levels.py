@@ -7,6 +7,7 @@ from pathlib import Path
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
+from command_line import Command
 from fake_encoder import FakeEncoder
 from reported import reported
 
@@ -108,7 +109,7 @@ def test_a_map_is_coloured_by_a_level(tmp_path: Path, shards: int | None) -> Non
     assert legend(f"{RUN} Anliegen") == {"lost", "late"}
     assert legend(RUN) == {"cards", "lost", "late", "cash", "no group"}, "there are colours for all groups"
     assert said == []
-    with pytest.raises(UsageError, match="cannot colour by 'taxonomy:taxonomy level 0': .*taxonomy:taxonomy Anliegen"):
+    with pytest.raises(UsageError, match=r"cannot colour by 'taxonomy:taxonomy level 0': .*taxonomy:taxonomy Anliegen"):
         mapped.draw(tmp_path / "map.html", f"{RUN} level 0")
 
 
@@ -119,8 +120,29 @@ def test_a_map_of_many_groups_is_coloured_by_the_top_level(tmp_path: Path) -> No
     made.import_taxonomy(table, "csv", documents="id,group\n" + "".join(f"d{n},{n % 21}\n" for n in range(42)))
     said: list[str] = []
     made.map().draw(tmp_path / "map.html", RUN, notify=lambda each: said.append(str(each)))
-    assert said == [
-        "taxonomy:taxonomy has 21 groups, more than there are colours: coloured by its level 'taxonomy:taxonomy level 0'"
-    ]
+    assert said == [f"{RUN} has 21 groups, more than there are colours: coloured by its level '{RUN} level 0'"]
     page = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert '"name":"even"' in page and '"name":"odd"' in page and '"name":"g1"' not in page
+
+
+def test_counts_are_of_one_level_or_of_the_tree_in_its_order(desk: Collection) -> None:
+    top = desk.count_by("taxonomy")
+    assert (top.column, top.documents, top.missing) == (f"{RUN} Fachbereich", 10, 1)
+    assert top.values == (("cards", 5), ("cash", 3), ("no group", 1)), "the sum is that of the documents with a group"
+    assert desk.count_by(f"{RUN} Fachbereich") == top
+    lower = desk.count_by(f"{RUN} Anliegen", "received < '2026-02'")
+    assert (lower.documents, lower.missing, lower.values) == (6, 1, (("lost", 3), ("late", 2)))
+    tree = desk.count_by(RUN)
+    assert tree.values == ((0, 5), (1, 3), (2, 1), (3, 3), (4, 2), (-1, 1))
+    assert tree.names == ("cards", "cards > lost", "cards > late", "cash", "cash > late", "no group")
+
+
+def test_the_command_counts_the_top_level_and_names_it(desk: Collection, sonde: Command) -> None:
+    found = sonde("count", desk.path, "--by", "taxonomy")
+    assert found.err == f"counted by {RUN} Fachbereich\n"
+    assert found.out.splitlines() == [
+        "cards            5", "cash             3", "no group         1", "10 documents, 1 without a value",
+    ]  # fmt: skip
+    assert sonde("count", desk.path, "--by", RUN).out.splitlines()[:2] == [
+        "0          5  cards", "1          3  cards > lost",
+    ]  # fmt: skip
