@@ -246,4 +246,5 @@ def _operand(run: Run, column: Column) -> Operand:
     if column.value not in OWN:
         return Operand(sql, column.operand or "", column.name, cost=LIST_COST)
     inside = INSIDE.format(run.number, TEST_OF[column.value])
-    return Operand(sql, column.operand or "", column.name, OWN[column.value], inside)
+    named = OWN["name"] if column.value == "number" else ""
+    return Operand(sql, column.operand or "", column.name, OWN[column.value], inside, named, run.number)

@@ -146,3 +146,40 @@ def test_the_command_counts_the_top_level_and_names_it(desk: Collection, sonde: 
     assert sonde("count", desk.path, "--by", RUN).out.splitlines()[:2] == [
         "0          5  cards", "1          3  cards > lost",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        (f"\"{RUN}\" = 'cards'", "d0 d1 d2 d5 d7"),
+        (f"\"{RUN}\" = 'cash > late'", "d3 d6"),
+        (f"\"{RUN}\" = 'late'", "d2 d3 d6"),
+        (f"'lost' = \"{RUN}\"", "d0 d1 d7"),
+        (f"\"{RUN}\" != 'cards'", "d3 d4 d6 d8"),
+        (f"\"{RUN}\" IN ('cards > lost', 4, '3')", "d0 d1 d3 d4 d6 d7"),
+        (f"\"{RUN}\" LIKE 'cash%'", "d3 d4 d6"),
+        (f"\"{RUN}\" = '3'", "d3 d4 d6"),
+        (f"\"{RUN}\" = 'no group'", "d8"),
+    ],
+)
+def test_the_number_of_a_group_can_be_its_name_or_path(desk: Collection, where: str, ids: str) -> None:
+    assert ids_where(desk, where) == ids
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (f"\"{RUN}\" = 'crads'", f"{RUN} is never 'crads': did you mean 'cards'? values: cards, "),
+        (f"\"{RUN}\" = 'cards > lots'", "did you mean 'cards > lost'?"),
+        (f"\"{RUN} path\" = 'cards > lots'", "did you mean 'cards > lost'?"),
+        (f"\"{RUN} path\" = 'csh'", "did you mean 'cash'?"),
+        (f"\"{RUN} Fachbereich\" = 'crads'", "did you mean 'cards'? values: cards, cash, no group"),
+    ],
+)
+def test_a_misspelt_group_is_found(desk: Collection, where: str, said: str) -> None:
+    assert said in desk.explain_filter(where)
+
+
+def test_an_order_of_numbers_takes_no_names(desk: Collection) -> None:
+    with pytest.raises(UsageError, match="taxonomy:taxonomy is an integer; 'cards' is not a number"):
+        ids_where(desk, f"\"{RUN}\" > 'cards'")
