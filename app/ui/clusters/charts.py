@@ -1,6 +1,5 @@
 """Charts of a run (curve, tree, breakdown), and two groups or runs side by side."""
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ....indexer.wording import counted
 from ....pipelines.analysis.breakdown import RunBreakdown
 from ....pipelines.compare import Contrast, RunComparison
 from ....pipelines.plots import CurvePlot, LinesPlot, TreePlot
-from ....pipelines.plots.colors import one_line
+from ....pipelines.plots.colors import escaped, one_line
 from ....pipelines.topics import Topics
 from ...api import Collection
 from ..jobs.panel import may_start, start
@@ -203,8 +202,8 @@ def _lines(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool
 def _table(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:
     import plotly.graph_objects as go
 
-    names = [escape(one_line(f"{found.items[place].number} {found.items[place].name}", 40)) for place in rows]
-    parts = [escape(one_line(part, 24)) for part in found.parts]
+    names = [escaped(one_line(f"{found.items[place].number} {found.items[place].name}", 40)) for place in rows]
+    parts = [escaped(one_line(part, 24)) for part in found.parts]
     cells = values[rows]
     texts = [[f"{cell:.0%}" if share else f"{cell:,}" for cell in row] for row in cells.tolist()]
     figure = go.Figure(
