@@ -326,6 +326,13 @@ class RunColumns:
         run = next((run for run in self._assigned if self.names[run.number] == main), None)
         return [column.name for column in self._columns[run.number] if column.value == "level"] if run else []
 
+    def level_of(self, column: str) -> tuple[Run, int] | None:
+        """Return the run and the level that a column holds, 0 at the top; None if it holds no level of a run."""
+        for run in self._assigned:
+            if column in (levels := self.levels(self.names[run.number])):
+                return run, levels.index(column)
+        return None
+
     def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Return every column's value by document; None where a run says nothing of it."""
         found: dict[int, dict[str, Any]] = {doc: dict(self._absent) for doc in docs}

@@ -12,7 +12,8 @@ from fake_encoder import FakeEncoder
 from reported import reported
 
 from sonde.app.api import Collection, index
-from sonde.indexer.errors import UsageError
+from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.store.periods import Period
 
 RUN = "taxonomy:taxonomy"
 COLUMNS = [RUN, f"{RUN} name", f"{RUN} path", f"{RUN} Fachbereich", f"{RUN} Anliegen"]
@@ -183,3 +184,53 @@ def test_a_misspelt_group_is_found(desk: Collection, where: str, said: str) -> N
 def test_an_order_of_numbers_takes_no_names(desk: Collection) -> None:
     with pytest.raises(UsageError, match="taxonomy:taxonomy is an integer; 'cards' is not a number"):
         ids_where(desk, f"\"{RUN}\" > 'cards'")
+
+
+def over(desk: Collection, run: str, period: Period | None = None, column: str = "received") -> dict[str, list[int]]:
+    found = desk.breakdown(run, column, period=period)
+    return {"": [*found.parts]} | {item.name: row.tolist() for item, row in zip(found.items, found.counts, strict=True)}  # type: ignore[dict-item]
+
+
+def test_documents_of_a_level_by_period(desk: Collection) -> None:
+    weeks = ["2026-W02", "2026-W03", "2026-W04", "2026-W05", "2026-W06"]
+    assert over(desk, "taxonomy", "week") == {
+        "": weeks, "no group": [0, 0, 0, 0, 1], "cards": [3, 2, 0, 0, 0], "cash": [1, 0, 0, 0, 2],
+    }  # fmt: skip
+    assert over(desk, f"{RUN} Fachbereich", "quarter") == {"": ["2026-Q1"], "no group": [1], "cards": [5], "cash": [3]}
+    found = desk.breakdown(f"{RUN} Anliegen", "received", period="month")
+    assert found.parts == ("2026-01", "2026-02") and found.totals.tolist() == [6, 3]
+    assert {item.number: row.tolist() for item, row in zip(found.items, found.counts, strict=True)} == {
+        1: [3, 0], 2: [1, 0], 4: [1, 1],
+    }  # fmt: skip
+    every = desk.breakdown(RUN, "received", period="year")
+    assert {item.number: row.tolist() for item, row in zip(every.items, every.counts, strict=True)} == {
+        -1: [1], 0: [5], 1: [3], 2: [1], 3: [3], 4: [2],
+    }  # fmt: skip
+    assert desk.breakdown("taxonomy", "received").period == "day"
+    with pytest.raises(UsageError, match="period is 'decade': use year, quarter, month, week, day"):
+        desk.breakdown("taxonomy", "received", period="decade")  # type: ignore[arg-type]
+    with pytest.raises(SondeError, match="there is no group 1: "):
+        desk.breakdown("taxonomy", "received").only(1)
+
+
+def test_the_commands_count_and_draw_a_level_over_time(desk: Collection, sonde: Command, tmp_path: Path) -> None:
+    shown = sonde("runs", "show", desk.path, "taxonomy", "--by", "received", "--period", "month")
+    assert [line.split() for line in shown.out.splitlines()[1:]] == [
+        ["1", "2026-02", "-1", "no", "group"], ["5", "2026-01", "0", "cards"],
+        ["1", "2026-01", "3", "cash"], ["2", "2026-02", "3", "cash"],
+    ]  # fmt: skip
+    level = sonde("runs", "show", desk.path, f"{RUN} Anliegen", "--by", "received", "--period", "year", "--json")
+    assert [(row["name"], row["year"], row["documents"]) for row in map(json.loads, level.out.splitlines())] == [
+        ("lost", "2026", 3), ("late", "2026", 1), ("late", "2026", 2),
+    ]  # fmt: skip
+    one = sonde("runs", "show", desk.path, "taxonomy", "4", "--by", "received", "--period", "quarter")
+    assert one.out.splitlines()[1].split() == ["2", "2026-Q1", "4", "late"]
+    drawn = sonde(
+        "runs", "draw", desk.path, "taxonomy", "--by", "received", "--period", "week", "--to", tmp_path / "a.html"
+    )
+    assert drawn.said[-1] == f"{tmp_path / 'a.html'}: 2 groups in 5 weeks"
+    bars = sonde("runs", "draw", desk.path, f"{RUN} Anliegen", "--by", "received", "--to", tmp_path / "b.png")
+    assert bars.said[-1] == f"{tmp_path / 'b.png'}: 3 groups in 5 days"
+    listed = sonde("runs", "show", desk.path, f"{RUN} Anliegen").out
+    assert "lost" in listed and "cards" not in listed
+    assert sonde("runs", "delete", desk.path, f"{RUN} Anliegen").code == 1
