@@ -176,7 +176,7 @@ DEEPEST = 100
 
 def lineages_of(items: Iterable[Item]) -> dict[int, tuple[str, ...]]:
     """Return the names from the top of the tree down to each item, by its number; an item without parent is a top."""
-    by_number = {item.number: item for item in items}
+    by_number: dict[Any, Item] = {item.number: item for item in items}
     found: dict[int, tuple[str, ...]] = {}
     for item in by_number.values():
         names, above = [item.name], by_number.get(item.data.get("parent"))
