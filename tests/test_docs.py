@@ -275,7 +275,7 @@ def overview(folder: Path) -> None:
 
 def edited(folder: Path) -> None:
     """A collection with a taxonomy that was edited, another one, and files to import."""
-    told = [{**row, "id": str(4711 + n), "stars": 1 + n % 5, "year": 2020 + n % 6}
+    told = [{**row, "date": row["day"], "id": str(4711 + n), "stars": 1 + n % 5, "year": 2020 + n % 6}
             for n, row in enumerate(texts_of_themes())]  # fmt: skip
     desk, names = collection(folder / "desk.sonde", told), ("other", "Shipping", "complaints", "Late parcels")
     desk.topics()

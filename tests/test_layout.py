@@ -140,7 +140,7 @@ OWN_FIELD = {"found.stored"}
 """What a report of tuning says of itself, which is not a collection's storage."""
 PURE = (
     *("sonde.indexer.wording.", "sonde.indexer.files.", "sonde.indexer.errors.out_of_range"),
-    "sonde.pipelines.plots.colors.one_line",
+    *("sonde.pipelines.plots.colors.one_line", "sonde.pipelines.plots.colors.escaped"),
 )
 """Functions below app/api that doors may call: they know texts and files, no collection."""
 INSIDES = {"Catalog", "StoredCollection", "View"}

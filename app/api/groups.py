@@ -11,6 +11,7 @@ from .opened import Opened
 from .options import ClusterOptions, CompareParts, MapOptions, TopicOptions
 
 if TYPE_CHECKING:
+    from ...indexer.store.periods import Period
     from ...pipelines.analysis import runs as kept
     from ...pipelines.analysis.breakdown import RunBreakdown
     from ...pipelines.cluster import Clustering, ClusterSettings, Updated
@@ -312,12 +313,23 @@ class Grouping(Opened):
 
         return kept.memberships(self.stored, id)
 
-    def breakdown(self, run: str, column: str, kind: str | None = None) -> "RunBreakdown":
-        """Count a run's documents by a metadata column: by year, month or day for dates, else by class.
+    def breakdown(
+        self, run: str, column: str, kind: str | None = None, *, period: "Period | None" = None
+    ) -> "RunBreakdown":
+        """Count a run's documents by a metadata column: by period for dates, else by class.
+
+        Args:
+            run: The run's name: of a taxonomy, the groups at the top are counted. "taxonomy:NAME" counts all its
+                groups, and the column of a level, such as "taxonomy:NAME level 1", those of the level.
+            column: The metadata column.
+            kind: The run's kind, if runs of several kinds have this name.
+            period: "year", "quarter", "month", "week" or "day", with those in which there is no document. If None, the
+                dates decide: day, month or year.
 
         Raises:
             SondeError: The run does not exist.
-            UsageError: The column does not exist or has no values, or runs of several kinds have this name.
+            UsageError: The column does not exist or has no values, or runs of several kinds have this name. Or a period
+                is given, and it is none, the column has no dates, or there are more than 400 periods.
 
         Example:
             >>> [(row["number"], row["class"], row["documents"]) for row in fruit.breakdown("kmeans", "kind").rows()]
@@ -325,7 +337,7 @@ class Grouping(Opened):
         """
         from ...pipelines.analysis.breakdown import breakdown
 
-        return breakdown(self.stored, run, column, kind)
+        return breakdown(self.stored, run, column, kind, period)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
         """Rename a run or, if `item` is given, the cluster, topic or label with that number.

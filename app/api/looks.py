@@ -128,7 +128,8 @@ class Looking(Opened):
         from ...pipelines.analysis import runs as kept
 
         with self.stored.view() as view:
-            return kept.RunDetails(counted_run(view.catalog, run), kept.present_items(view.catalog, run))
+            items, levels = kept.present_items(view.catalog, run), kept.levels_of(view.catalog, run)
+            return kept.RunDetails(counted_run(view.catalog, run), items, levels)
 
     def newest_run(self, kind: str, name: str | None = None) -> "kept.RunDetails":
         """Return the newest complete run of a kind, or the one of this name, with its items.
@@ -145,7 +146,8 @@ class Looking(Opened):
 
         with self.stored.view() as view:
             run = kept.newest(view.catalog, kind_of(kind), name)
-            return kept.RunDetails(counted_run(view.catalog, run), kept.present_items(view.catalog, run))
+            items, levels = kept.present_items(view.catalog, run), kept.levels_of(view.catalog, run)
+            return kept.RunDetails(counted_run(view.catalog, run), items, levels)
 
     def item_sizes(self, run: Run) -> dict[int, int]:
         """Return the number of documents of each item of a run by its number; an item without documents is left out.

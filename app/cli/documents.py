@@ -65,12 +65,16 @@ def count(
 ) -> None:
     """Count documents: all, those that match a filter, or for each value of a column.
 
+    By a taxonomy, documents are counted at its top level. Its columns name the other levels and the whole tree.
+
     \b
     Examples:
       sonde count reviews.sonde
       sonde count reviews.sonde --where "stars <= 2"
       sonde count reviews.sonde --by stars
       sonde count reviews.sonde --by date --period year
+      sonde count desk.sonde --by taxonomy
+      sonde count desk.sonde --by taxonomy:taxonomy
     """
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
@@ -84,7 +88,10 @@ def count(
             say_notes([opened.explain_filter(where)])
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
-    _print_counts(opened.count_by(by, where, period=cast("Period | None", period)), json)
+    counts = opened.count_by(by, where, period=cast("Period | None", period))
+    if counts.column != by and not json:
+        say(f"counted by {counts.column}")
+    _print_counts(counts, json)
 
 
 def _print_counts(found: "Counts", json: bool) -> None:

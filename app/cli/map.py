@@ -35,7 +35,9 @@ def map_(
     color: Annotated[
         str | None,
         typer.Option(
-            "--color", metavar="WHAT", help="Colour points by cluster:RUN, topic:RUN, label:RUN or a metadata column."
+            "--color",
+            metavar="WHAT",
+            help="Colour points by cluster:RUN, topic:RUN, label:RUN, another column of a run, or a metadata column.",
         ),
     ] = None,
     name: Annotated[
@@ -70,6 +72,7 @@ def map_(
       sonde map reviews.sonde
       sonde map reviews.sonde --to map.html --color stars
       sonde map news.sonde --to map.png --color topic:topics
+      sonde map desk.sonde --to map.html --color "taxonomy:taxonomy level 0"
       sonde map news.sonde --update map
     """
     from ...indexer.errors import UsageError

@@ -29,9 +29,7 @@ Kind = Annotated[str | None, typer.Option("--kind", help=f"Kind of run: {', '.jo
 By = Annotated[
     str | None, typer.Option("--by", metavar="COLUMN", help="Count documents by a column of dates or classes.")
 ]
-Span = Annotated[
-    str | None, typer.Option("--period", help="Topics, with --by a date: year, quarter, month, week or day.")
-]
+Span = Annotated[str | None, typer.Option("--period", help="With --by a date: year, quarter, month, week or day.")]
 Shares = Annotated[bool, typer.Option("--shares", help="With --by: show shares of each period or class, not counts.")]
 
 
@@ -71,6 +69,8 @@ def show(
       sonde runs show news.sonde topics --by date --period month
       sonde runs show news.sonde topics --tree
       sonde runs show news.sonde fine:topics
+      sonde runs show desk.sonde taxonomy --by date --period week
+      sonde runs show desk.sonde "taxonomy:taxonomy level 0" --by date
     """
     from ...indexer.errors import UsageError
     from ...indexer.store.kinds import CLUSTER, TOPIC, TOPIC_KINDS
@@ -91,10 +91,12 @@ def show(
             topics = opened.topic_run(_column(details.run), progress=notify)
             _show_topics(topics, opened, number, k, search, text, by, period, shares, tree, json)
             return
-    _refuse(run, found, "--text" if text is not None else "--tree" if tree else "--period" if period else None, TOPIC)
+    _refuse(run, found, "--text" if text is not None else "--tree" if tree else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)
     if by is not None:
-        counts = opened.breakdown(run, by, kind)
+        whole = found.nested and number is not None  # the group may be at any level
+        name = found.column(details.run.name) if whole else run
+        counts = opened.breakdown(name, by, kind, period=_span(period))
         print_breakdown(counts if number is None else counts.only(number), json, shares=shares)
     elif number is not None:
         _print_members(opened, run, number, k, str(found), json)
@@ -158,7 +160,12 @@ def print_topic_of(topics: "Topics", text: str, json: bool) -> None:
 def _topics_by(topics: "Topics", opened: "Collection", column: str, period: str | None) -> "Breakdown":
     """Count topics over time if the column has dates or a period is given, otherwise by class."""
     timed = period is not None or opened.fields().get(column) == "date"
-    return topics.over(column, cast("Period | None", period)) if timed else topics.by(column)
+    return topics.over(column, _span(period)) if timed else topics.by(column)
+
+
+def _span(period: str | None) -> "Period | None":
+    """Return a period as the methods of a collection take it; they refuse any other."""
+    return cast("Period | None", period)
 
 
 def draw(
@@ -184,11 +191,12 @@ def draw(
       sonde runs draw news.sonde map --to map.html --color topic:topics
       sonde runs draw news.sonde topics --to tree.html
       sonde runs draw news.sonde topics --by date --period month --to over.png
+      sonde runs draw desk.sonde taxonomy --by date --period month --to over.html
       sonde runs draw news.sonde kmeans --to curve.png
       sonde runs draw news.sonde kmeans --by stars --to bars.png
     """
     from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC, TOPIC_KINDS
+    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC_KINDS
     from ..api import open as open_collection
     from ..api.functions import check_plot_target
 
@@ -199,10 +207,10 @@ def draw(
         opened = open_collection(collection)
         chosen = opened.run(run, kind).run
         found = chosen.kind
-        _refuse(run, found, "--period" if period is not None else None, TOPIC)
         _refuse(run, found, "--color" if color is not None else None, MAP)
         if by is not None and found not in TOPIC_KINDS:
-            _draw_breakdown(opened, chosen, opened.breakdown(run, by, kind), to, shares=shares)
+            counts = opened.breakdown(run, by, kind, period=_span(period))
+            _draw_breakdown(opened, chosen, counts, to, shares=shares)
         elif found is MAP:
             shown = opened.map_run(run)
             shown.draw(to, color, points=points, notify=notify)
@@ -236,8 +244,9 @@ def breakdown_plot(title: str, found: "RunBreakdown", *, shares: bool = False) -
     from ...pipelines.plots import BarsPlot, LinesPlot
 
     # A bar adds up its groups, and a group of a taxonomy has the documents of the groups under it.
+    numbers = {item.number for item in found.items}
     rows = [place for place, item in enumerate(found.items)
-            if item.number >= 0 and (found.period or item.data.get("parent") is None)]  # fmt: skip
+            if item.number >= 0 and (found.period or item.data.get("parent") not in numbers)]  # fmt: skip
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
     names = [f"{found.items[place].number} · {found.items[place].name}" for place in rows]
     values = found.shares if shares else found.counts
@@ -270,6 +279,8 @@ def print_details(found: "RunDetails", json: bool) -> None:
         shown = [f"{words.get(key, key)} {each}" for key, each in single.items()]
         if shown:
             print(f"  {title:<10} {', '.join(shown)}")
+    if found.levels:
+        print(f"  {'levels':<10} {', '.join(found.levels)}")
     print_items(found.items)
 
 

@@ -1,6 +1,5 @@
 """The Evaluate page: how good search, clusters and labels are on one collection, against known answers."""
 
-import html
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +8,7 @@ import streamlit as st
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted, shown_p
 from ...pipelines.evaluate.judgements import Judgements
+from ...pipelines.plots.colors import escaped
 from ..api import Collection
 from .jobs import Job
 from .jobs.panel import WATCHED, command_line, may_start, name_of, show_work
@@ -196,11 +196,11 @@ def _confusion_chart(confusion: list[list[Any]]) -> Any:
         sizes.setdefault(given, 0)
     names = sorted(sorted(sizes, key=lambda name: -sizes[name])[:MOST])
     shares = [[counts.get((true, given), 0) / max(1, sizes[true]) for given in names] for true in names]
-    said = [[f"{html.escape(true)} mistaken for {html.escape(given)}: "
+    said = [[f"{escaped(true)} mistaken for {escaped(given)}: "
              f"{counted(counts.get((true, given), 0), 'document')}" for given in names] for true in names]  # fmt: skip
     few = len(names) <= 12
     numbers = [[f"{counts.get((true, given), 0):,}" for given in names] for true in names]
-    shown = [html.escape(name if len(name) <= 24 else name[:23] + "…") for name in names]
+    shown = [escaped(name if len(name) <= 24 else name[:23] + "…") for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=shares, zmin=0, zmax=1, colorscale="Teal", customdata=said, hovertemplate="%{customdata}<extra></extra>",

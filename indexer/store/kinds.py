@@ -10,13 +10,19 @@ from typing import Any, ClassVar, Literal
 from ..errors import UsageError, did_you_mean
 from ..wording import either, on_one_line
 
-ColumnValue = Literal["number", "name", "names", "member", "place"]
+ColumnValue = Literal["number", "name", "names", "member", "place", "path", "level"]
 Payload = Literal["run_documents", "run_places"]
 
 NAME_SUFFIX = " name"
 """Suffix of the second column's name, for a run with numbered items."""
-_EXPORTED = {"number": "integer", "name": "text", "names": "texts", "member": "boolean", "place": "real"}
-_FILTERED = {"number": "integer", "name": "text", "names": "list", "member": "boolean"}
+PATH_SUFFIX = " path"
+"""Suffix of the name of the column with paths, for a run whose items lie under others."""
+SEPARATOR = " > "
+"""Between the names of a path. No name of a group holds it, but one may begin or end with its sign."""
+_FILTERED = {
+    "number": "integer", "name": "text", "names": "list", "member": "boolean", "path": "text", "level": "text",
+}  # fmt: skip
+_EXPORTED = _FILTERED | {"names": "texts", "place": "real"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +33,13 @@ class Column:
         name: The column's full name.
         value: What a cell holds about the items to which a document belongs, best first: the "number" or "name" of
             the first item, the "names" of all, or whether there are any ("member"). "place": one coordinate on a map.
+            Where items lie under others, the "path" to the first item, or the name of the item at one "level" of it.
+        level: Of a "level" column, 0 at the top.
     """
 
     name: str
     value: ColumnValue
+    level: int = 0
 
     @property
     def type(self) -> str:
@@ -47,8 +56,12 @@ class Column:
         """The cell of a document that is not in the run: False for a "member" column, else None."""
         return False if self.value == "member" else None
 
-    def cell(self, numbers: Sequence[int], names: Sequence[str]) -> int | str | list[str] | bool:
+    def cell(
+        self, numbers: Sequence[int], names: Sequence[str], path: Sequence[str] = ()
+    ) -> int | str | list[str] | bool | None:
         """Return the cell for a document that belongs to items with these numbers and names, best first.
+
+        `path` holds the names from the top down to the first item. Below that item, a "level" is None.
 
         Raises:
             ValueError: The column holds a map coordinate, which items do not have.
@@ -62,6 +75,10 @@ class Column:
                 return list(names)
             case "member":
                 return True
+            case "path":
+                return SEPARATOR.join(path)
+            case "level":
+                return path[self.level] if self.level < len(path) else None
         raise ValueError(f"the column {self.name!r} holds a place: no item has one")
 
 
@@ -139,6 +156,23 @@ class RunKind(str):
         if self.numbered:
             return Column(main, "number"), Column(f"{main}{NAME_SUFFIX}", "name")
         return (Column(main, "name"),)
+
+    def level_columns(self, main: str, parameters: Mapping[str, Any], depth: int) -> tuple[Column, ...]:
+        """Return the further columns of a run whose items lie under others: the path, and one for each level.
+
+        A level's column has the name of the level, or "level 0" and so on where it has none.
+
+        Args:
+            main: The run's main column, as in `columns`.
+            parameters: The run's parameters.
+            depth: How many levels the run has.
+        """
+        if not self.nested:
+            return ()
+        given = [*parameters.get("levels", ())][:depth]
+        named = given + [f"level {level}" for level in range(len(given), depth)]
+        levels = (Column(f"{main} {name}", "level", level) for level, name in enumerate(named))
+        return Column(f"{main}{PATH_SUFFIX}", "path"), *levels
 
     def color(self, name: str) -> str:
         """Return the label in a map's legend for documents of the item of this name."""

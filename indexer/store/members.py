@@ -9,8 +9,8 @@ import numpy as np
 from .catalog import Catalog
 from .documents import summed
 from .fields import Field
-from .kinds import RunKind
-from .runs import Run
+from .kinds import SEPARATOR, RunKind
+from .runs import DEEPEST, Run, items_of, lineages_of
 
 LARGEST = 2**31
 """Greatest number of members, and greatest offset, that a query is given; SQLite counts in 64 bits."""
@@ -28,10 +28,6 @@ ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
 TAGGED = f"EXISTS (SELECT 1 {_OF})"
 """SQL of whether the run names document `d`."""
 
-SEPARATOR = " > "
-"""Between the names of a path. No name of a group holds it, but one may begin or end with its sign."""
-DEEPEST = 100
-"""Levels of a tree of items, at most."""
 _TREE = (
     "WITH RECURSIVE up(item, above, next, name, depth) AS ("
     "SELECT item, item, json_extract(data, '$.parent'), name, 1 FROM run_items WHERE run = {0} "
@@ -50,8 +46,17 @@ INSIDE = (
 and its path in another. SQLite reads the tree once for all documents. No item is -2: without it, NULL would not be in
 an empty set, and NOT would turn that into yes.
 """
-OWN = {"number": "up.item", "name": "up.name"}
+OWN = {"number": "up.item", "name": "up.name", "path": "up.name"}
 """What a condition in `INSIDE` compares, by the value of the run's column."""
+TEST_OF = {"number": "{1}", "name": "{1}", "path": "next IS NULL AND ({1})"}
+"""What stands for the condition in `INSIDE`, by the value of the run's column; only whole paths reach the top."""
+LEVEL = (
+    "(WITH RECURSIVE over(name, next, depth) AS (SELECT i.name, json_extract(i.data, '$.parent'), 1 FROM run_items i "
+    f"WHERE i.run = {{0}} AND i.item = {NUMBER} UNION ALL SELECT p.name, json_extract(p.data, '$.parent'), depth + 1 "
+    f"FROM over JOIN run_items p ON p.run = {{0}} AND p.item = over.next WHERE depth < {DEEPEST}) "
+    "SELECT name FROM over ORDER BY depth DESC LIMIT 1 OFFSET {1})"
+)
+"""SQL of the name of the item at a level that document `d` is in or under; `format` takes the level too, 0 at top."""
 
 
 def items_inside(catalog: Catalog, run: Run, item: int) -> list[int]:
@@ -86,14 +91,7 @@ def names_above(catalog: Catalog, run: Run) -> dict[int, list[str]]:
 
 def lineages(catalog: Catalog, run: Run) -> dict[int, tuple[str, ...]]:
     """Return the names from the top of the tree down to each item, by its number."""
-    found: dict[int, tuple[str, ...]] = {}
-    sql = (
-        f"{_TREE.format(run.number)}SELECT up.item, i.name FROM up "
-        "JOIN run_items i ON i.run = ? AND i.item = up.above ORDER BY up.depth DESC"
-    )
-    for item, name in catalog.runs.connection.execute(sql, (run.number,)):
-        found[item] = (*found.get(item, ()), name)
-    return found
+    return lineages_of(items_of(catalog, run))
 
 
 def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> list[tuple[int, float | None]]:

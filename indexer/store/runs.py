@@ -170,6 +170,27 @@ def items_of(catalog: Catalog, run: Run) -> list[Item]:
     return [Item(n, name, json.loads(data)) for n, name, data in catalog.runs.connection.execute(sql, (run.number,))]
 
 
+DEEPEST = 100
+"""Levels of a tree of items, at most."""
+
+
+def lineages_of(items: Iterable[Item]) -> dict[int, tuple[str, ...]]:
+    """Return the names from the top of the tree down to each item, by its number; an item without parent is a top."""
+    by_number: dict[Any, Item] = {item.number: item for item in items}
+    found: dict[int, tuple[str, ...]] = {}
+    for item in by_number.values():
+        names, above = [item.name], by_number.get(item.data.get("parent"))
+        while above is not None and len(names) < DEEPEST:
+            names, above = [above.name, *names], by_number.get(above.data.get("parent"))
+        found[item.number] = tuple(names)
+    return found
+
+
+def depth_of(lineages: Mapping[int, Sequence[str]]) -> int:
+    """Return how many levels a tree has, by the names down to each item."""
+    return max(map(len, lineages.values()), default=0)
+
+
 def assignments_of(catalog: Catalog, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return int64 document numbers, int64 item numbers and float64 scores (NaN: none), by document, best first."""
     sql = "SELECT doc, item, score FROM run_documents WHERE run = ? ORDER BY doc, score DESC, item"
@@ -239,6 +260,30 @@ def run_columns(runs: Iterable[Run]) -> dict[int, str]:
     return found
 
 
+def columns_by_run(runs: Iterable[Run], mains: Mapping[int, str], depths: Mapping[int, int]) -> dict[int, list[Column]]:
+    """Return the columns of each run by the run's number; a path or a level gives way to another column of its name.
+
+    Args:
+        runs: The runs.
+        mains: Their main columns; see `run_columns`.
+        depths: How many levels each run has whose items lie under others, by its number.
+    """
+    runs = list(runs)
+    found = {run.number: [*run.kind.columns(_main(run, mains), run.parameters)] for run in runs}
+    taken = {column.name for columns in found.values() for column in columns}
+    for run in runs:
+        for column in run.kind.level_columns(_main(run, mains), run.parameters, depths.get(run.number, 0)):
+            places = (column.name if number == 1 else f"{column.name} ({number})" for number in itertools.count(1))
+            free = next(place for place in places if place not in taken)
+            taken.add(free)
+            found[run.number].append(replace(column, name=free))
+    return found
+
+
+def _main(run: Run, mains: Mapping[int, str]) -> str:
+    return mains.get(run.number, run.kind.column(run.name))
+
+
 def columns_of_runs(catalog: Catalog, fields: Container[str]) -> tuple[str, ...]:
     """Return the columns that runs add to an export and that are not metadata `fields` of the collection, too."""
     return tuple(name for name in RunColumns(catalog).types if name not in fields)
@@ -267,13 +312,26 @@ class RunColumns:
             for run in self._assigned
             if self.names[run.number] != run.kind.column(run.name)
         ]
-        self._names = {
-            run.number: {item.number: item.name for item in items_of(catalog, run)} for run in self._assigned
-        }
-        self._columns = {run.number: self._columns_of(run) for run in (*self._assigned, *self._placed)}
+        items = {run.number: items_of(catalog, run) for run in self._assigned}
+        self._names = {run: {item.number: item.name for item in found} for run, found in items.items()}
+        self._paths = {run.number: lineages_of(items[run.number]) for run in self._assigned if run.kind.nested}
+        depths = {run: depth_of(paths) for run, paths in self._paths.items()}
+        self._columns = columns_by_run((*self._assigned, *self._placed), self.names, depths)
         every = [column for columns in self._columns.values() for column in columns]
         self.types = {column.name: column.type for column in every}
         self._absent = {column.name: column.absent for column in every}
+
+    def levels(self, main: str) -> list[str]:
+        """Return the columns of the levels of a run by its main column, the top one first; none if it has no levels."""
+        run = next((run for run in self._assigned if self.names[run.number] == main), None)
+        return [column.name for column in self._columns[run.number] if column.value == "level"] if run else []
+
+    def level_of(self, column: str) -> tuple[Run, int] | None:
+        """Return the run and the level that a column holds, 0 at the top; None if it holds no level of a run."""
+        for run in self._assigned:
+            if column in (levels := self.levels(self.names[run.number])):
+                return run, levels.index(column)
+        return None
 
     def of(self, docs: Sequence[int]) -> dict[int, dict[str, Any]]:
         """Return every column's value by document; None where a run says nothing of it."""
@@ -287,9 +345,7 @@ class RunColumns:
                 found[doc] |= dict(zip(names, place, strict=True))
         return found
 
-    def _columns_of(self, run: Run) -> tuple[Column, ...]:
-        return run.kind.columns(self.names.get(run.number, run.kind.column(run.name)), run.parameters)
-
     def _cells(self, run: Run, numbers: list[int]) -> dict[str, Any]:
         names = [self._names[run.number].get(number, "") for number in numbers]
-        return {column.name: column.cell(numbers, names) for column in self._columns[run.number]}
+        path = self._paths.get(run.number, {}).get(numbers[0], ())
+        return {column.name: column.cell(numbers, names, path) for column in self._columns[run.number]}

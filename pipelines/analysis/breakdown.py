@@ -1,30 +1,31 @@
 """Documents of a run by the periods or the classes of a metadata column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError
+from ...indexer.errors import SondeError, UsageError, arg, unknown_option
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, holds_months
-from ...indexer.store.fields import Field
+from ...indexer.store.fields import Field, first_day
 from ...indexer.store.members import counts_by_column, numbers_above
-from ...indexer.store.periods import by_time, name_times
+from ...indexer.store.periods import PERIODS, PRECISION, Period, by_time, name_times, period_of, periods_between
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import existing
-from .runs import named
+from .runs import at_level, items_at
 
 CLASSES = 30
 """Classes that are told apart; the rarer ones are counted together."""
 OTHERS = "others"
-PERIODS = {"year": 4, "month": 7, "day": 10}
-"""How many characters of a date name its period."""
 MOST = 120
 """Periods beyond which longer ones are taken."""
+MOST_PERIODS = 400
+"""Periods that are counted, at most."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,17 +34,17 @@ class RunBreakdown(Shown):
 
     Attributes:
         column: The metadata column.
-        period: "year", "month" or "day" for dates, else None: the parts are classes.
+        period: "year", "quarter", "month", "week" or "day" for dates, else None: the parts are classes.
         parts: Names of periods, in order, or of classes, the largest first; numbers by size, months and days by time.
             The last one may be "others (17 values)": the rarer classes, counted together.
         items: Clusters, topics or labels, by number.
         counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
-            also in the groups above it.
+            also in the groups above it, if these are among the items.
         totals: int64 [parts], the sums over all items, in which a document counts in its own group only.
     """
 
     column: str
-    period: str | None
+    period: Period | None
     parts: tuple[str, ...]
     items: tuple[Item, ...]
     counts: np.ndarray
@@ -87,36 +88,91 @@ def row_of(number: int, items: Sequence[Any]) -> int:
     return numbers.index(number)
 
 
-def breakdown(collection: StoredCollection, run: str, column: str, kind: str | None = None) -> RunBreakdown:
-    """Count a run's documents by a metadata column: by year, month or day if it holds dates, else by class.
+def breakdown(
+    collection: StoredCollection, run: str, column: str, kind: str | None = None, period: Period | None = None
+) -> RunBreakdown:
+    """Count a run's documents by a metadata column: by period if it holds dates, else by class.
+
+    Args:
+        collection: The collection.
+        run: The name of a run: of a taxonomy, the groups at the top are counted. "taxonomy:NAME" counts all its groups,
+            and the column of a level, such as "taxonomy:NAME level 1", those of the level.
+        column: A metadata column.
+        kind: The kind of the run, if several kinds have the name.
+        period: Counts by this period, also those without documents. If None, the dates decide: day, month or year.
 
     Raises:
         SondeError: There is no such run.
         UsageError: There is no such column, it has no value, the run is a map, or it is not clear which run is meant.
+            Or a period is given, and it is none, the column has no dates, or there are more than 400 periods.
     """
+    if period is not None and period not in PERIODS:
+        raise unknown_option("period", period, PERIODS)
     with collection.view() as view:
-        found = named(view.catalog, run, kind)
+        found, level = at_level(view.catalog, run, kind)
+        level = 0 if level is None and found.kind.nested and run == found.name else level
         if found.kind.payload == "run_places":
             said = f"{run!r} is a {found.kind} run: no document belongs to its {found.kind.items}"
             raise UsageError(said, code="conflict", field="run", value=run)
         if column not in view.fields:
             raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
         field = view.fields[column]
-        period = _period(view.catalog, field) if field.type == "date" else None
-        cells = counts_by_column(view.catalog, found, field, PERIODS[period] if period else None)
+        name = period or (_period(view.catalog, field) if field.type == "date" else None)
+        cells = counts_by_column(
+            view.catalog, found, field, PRECISION["day"] if name and field.type == "date" else None
+        )
+        dates = existing((each.name for each in view.fields.values() if each.type == "date"), "there are none")
         items = tuple(items_of(view.catalog, found))
         above = numbers_above(view.catalog, found) if found.kind.nested else {}
     if not cells:
         raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}")
-    ordered = period is not None or field.type in ("integer", "real")
-    return _counted(column, period, items, cells, above, ordered, field.type == "boolean")
+    parts = list[str]()
+    if name:
+        days = _days(column, cells, dates if field.type != "date" else None)
+        cells = [(item, period_of(days[part], name), count) for item, part, count in cells]
+        parts = _all_periods(days.values(), name) if period else []
+    ordered = name is not None or field.type in ("integer", "real")
+    counted = _counted(column, name, items, cells, above, ordered, field.type == "boolean", parts)
+    kept = {item.number for item in items_at(items, level)}
+    rows = [place for place, item in enumerate(items) if item.number in kept]
+    return replace(counted, items=tuple(items[place] for place in rows), counts=counted.counts[rows])
+
+
+def _days(column: str, cells: Sequence[Any], others: str | None) -> dict[Any, date]:
+    """Return the (first) day that each value of a column names; all are days if there are no `others` to take.
+
+    Raises:
+        UsageError: A value names none; the message names the other columns that do.
+    """
+    if others is None:
+        return {part: date.fromisoformat(part) for _, part, _ in cells}
+    days: dict[Any, date] = {}
+    for _, part, _ in cells:
+        if (day := first_day(part)) is None:
+            said = f"column {column!r} has no dates ({part!r} is not a date); columns of dates here: {others}"
+            raise UsageError(said, code="conflict", field="period")
+        days[part] = day
+    return days
+
+
+def _all_periods(days: Collection[date], period: Period) -> list[str]:
+    """Return the periods from the first day to the last.
+
+    Raises:
+        UsageError: There are too many.
+    """
+    found = periods_between(min(days), max(days), period, MOST_PERIODS)
+    if len(found) > MOST_PERIODS:
+        said = f"there are more than {MOST_PERIODS} periods of a {period}: use a longer {arg('period')}"
+        raise UsageError(said, code="out-of-range", field="period", value=period)
+    return found
 
 
 def _counted(
-    column: str, period: str | None, items: tuple[Item, ...], cells: Sequence[Any], above: Mapping[int, Sequence[int]],
-    ordered: bool, boolean: bool,
+    column: str, period: Period | None, items: tuple[Item, ...], cells: Sequence[Any],
+    above: Mapping[int, Sequence[int]], ordered: bool, boolean: bool, parts: Sequence[str],
 ) -> RunBreakdown:  # fmt: skip
-    totals: dict[Any, int] = {}
+    totals: dict[Any, int] = dict.fromkeys(parts, 0)
     for _, part, count in cells:
         totals[part] = totals.get(part, 0) + count
     ranked = sorted(totals, key=lambda part: (-totals[part], str(part)))
@@ -135,8 +191,9 @@ def _counted(
     return RunBreakdown(column, period, tuple(names), items, counts, once)
 
 
-def _period(catalog: Catalog, field: Field) -> str:
-    for name in ("month",) if holds_months(catalog, field) else ("day", "month"):
-        if distinct_beginnings(catalog, field, PERIODS[name]) <= (MOST if name == "month" else 62):
+def _period(catalog: Catalog, field: Field) -> Period:
+    names: tuple[Period, ...] = ("month",) if holds_months(catalog, field) else ("day", "month")
+    for name in names:
+        if distinct_beginnings(catalog, field, PRECISION[name]) <= (MOST if name == "month" else 62):
             return name
     return "year"

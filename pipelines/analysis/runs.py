@@ -1,5 +1,6 @@
 """The runs of a collection: list, look into, rename, delete, break down by a column."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,17 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import KINDS, RunKind, followers, kind_of
 from ...indexer.store.members import members_of, sizes_inside
-from ...indexer.store.runs import Item, Run, assignments_of, find_run, items_by_document, items_of, list_runs
+from ...indexer.store.runs import (
+    Item,
+    Run,
+    RunColumns,
+    assignments_of,
+    find_run,
+    items_by_document,
+    items_of,
+    lineages_of,
+    list_runs,
+)
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import either, existing, on_one_line, shown_id
 from ..search.settings import check_page
@@ -20,14 +31,22 @@ from ..search.settings import check_page
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunDetails(Shown):
-    """A run with its clusters, topics or labels."""
+    """A run with its clusters, topics or labels.
+
+    Attributes:
+        run: The run.
+        items: By number.
+        levels: The columns of the levels of a taxonomy, the top one first; empty for other runs.
+    """
 
     run: Run
     items: list[Item]
+    levels: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return self.run.to_dict() | {"items": self.rows()}
+        levels = {"levels": [*self.levels]} if self.levels else {}
+        return self.run.to_dict() | levels | {"items": self.rows()}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each cluster, topic or label, as JSON values."""
@@ -149,13 +168,40 @@ def all_runs(collection: StoredCollection, kind: str | None = None) -> list[Run]
 def details(collection: StoredCollection, name: str, kind: str | None = None) -> RunDetails:
     """Return a run with its clusters, topics or labels; a `size` among their data is the present one.
 
+    The name can be the column of a level, such as "taxonomy:NAME level 0": the groups are then those of the level.
+
     Raises:
         SondeError: There is no such run.
         UsageError: Runs of several kinds have this name and no kind was given; or the kind is unknown.
     """
     with collection.view() as view:
-        run = named(view.catalog, name, kind)
-        return RunDetails(run, present_items(view.catalog, run))
+        run, level = at_level(view.catalog, name, kind)
+        return RunDetails(run, items_at(present_items(view.catalog, run), level), levels_of(view.catalog, run))
+
+
+def levels_of(catalog: Catalog, run: Run) -> tuple[str, ...]:
+    """Return the columns of a run's levels, the top one first; none if its items lie under no others."""
+    if not run.kind.nested:
+        return ()
+    columns = RunColumns(catalog)
+    return tuple(columns.levels(columns.names.get(run.number, "")))
+
+
+def at_level(catalog: Catalog, name: str, kind: str | None = None) -> tuple[Run, int | None]:
+    """Return the run of a name, and the level that the name means if it is the column of one, else None.
+
+    Raises:
+        SondeError: There is no such run.
+        UsageError: It is not clear which run is meant.
+    """
+    found = RunColumns(catalog).level_of(name)
+    return found if found and kind in (None, found[0].kind) else (named(catalog, name, kind), None)
+
+
+def items_at(items: Sequence[Item], level: int | None) -> list[Item]:
+    """Return the items at one level, 0 at the top; all if None."""
+    depths = {number: len(names) - 1 for number, names in lineages_of(items).items()}
+    return [item for item in items if level in (None, depths[item.number])]
 
 
 def present_items(catalog: Catalog, run: Run) -> list[Item]:

@@ -20,7 +20,7 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.neighbours import sample_rows
 from ..plots import PlotLabel, PointsPlot, check_plot_target, write_plot
-from ..plots.colors import Coloring, hover
+from ..plots.colors import PALETTE, Coloring, hover
 from .mapping import update_map
 from .regions import LARGE, stored_regions
 
@@ -152,7 +152,9 @@ class Map(Tabular):
 
         Args:
             path: The file.
-            color: "cluster:RUN", "topic:RUN", "label:RUN" or a metadata column; the map's large regions if left out.
+            color: "cluster:RUN", "topic:RUN", "label:RUN" or another column of a run, such as that of a level of a
+                taxonomy; or a metadata column; the map's large regions if left out. A taxonomy with more groups than
+                there are colours is coloured by its top level.
             points: Maximum number of documents to draw; if there are more, that many are sampled at random.
             notify: Receives sentences.
 
@@ -169,24 +171,32 @@ class Map(Tabular):
             notify(f"drawing {points:,} of {counted(len(self), 'document')}, sampled at random")
         docs = self.docs[rows]
         with self.collection.view() as view:
-            coloring = self._coloring(view, docs, self.places[rows], color)
+            coloring = self._coloring(view, docs, self.places[rows], color, notify)
             hovers = _hovers(view, docs)
         shown = f"{self.collection.path.name} · {counted(len(self), 'document')}"
         shown += f" ({self.name})" if self.name != "map" else ""
         labels = [PlotLabel(item.data["level"], item.data["x"], item.data["y"], item.name) for item in self.regions]
         write_plot(PointsPlot(shown, self.places[rows], hovers, coloring, labels), path)
 
-    def _coloring(self, view: View, docs: np.ndarray, places: np.ndarray, color: str | None) -> Coloring:
+    def _coloring(
+        self, view: View, docs: np.ndarray, places: np.ndarray, color: str | None, notify: Notify
+    ) -> Coloring:
         if color is None:
             return self._by_region(places)
-        runs = RunColumns(view.catalog).types
+        columns = RunColumns(view.catalog)
+        runs = columns.types
         if color in view.fields and color not in runs:
             return Coloring.of(color, _column(view, docs, color))
         name = f"{color} name" if f"{color} name" in runs else color
         if name not in runs or ":" not in name:
             known = [*(key for key in runs if ":" in key and not key.endswith(" name")), *view.fields]
             raise UsageError(f"cannot colour by {color!r}: {existing(known, 'leave it out')}")
-        return Coloring.groups(color, _run_column(view, docs, name))
+        values, levels = _run_column(view, docs, name), columns.levels(color)
+        groups = len({*values} - {None})
+        if levels and groups > len(PALETTE):
+            notify(f"{color} has {groups:,} groups, more than there are colours: coloured by its level {levels[0]!r}")
+            color, values = levels[0], _run_column(view, docs, levels[0])
+        return Coloring.groups(color, values)
 
     def _by_region(self, places: np.ndarray) -> Coloring:
         regions = stored_regions(self.regions)

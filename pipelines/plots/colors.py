@@ -21,8 +21,8 @@ def one_line(text: str, length: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that Plotly shows unchanged: it would take tags for markup."""
-    return html.escape(text, quote=True)
+    """Return text that Plotly shows unchanged: it would take tags for markup, but it shows `&quot;` as it is."""
+    return html.escape(text, quote=False)
 
 
 def hover(title: str, text: str, more: str = "") -> str:

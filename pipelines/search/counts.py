@@ -39,8 +39,8 @@ class Counts:
         missing: Number of these without a value.
         distinct: Number of different values, or periods.
         values: (value, documents): dates, periods and texts that name months or days in their order, other values by
-            frequency. A document with a list counts for each of its items, and one in a group of a taxonomy for the
-            groups above it too.
+            frequency. A document with a list counts for each of its items. In a taxonomy's column of numbers or names,
+            a document counts for its group and the groups above it; numbers are in the order of the tree.
         low: The smallest number or the earliest date, None for other types and for runs.
         high: The largest number or the latest date, None for other types and for runs.
         mean: The mean of numbers, None for other types and for runs.
@@ -64,7 +64,7 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
 
     Args:
         view: The view that is counted.
-        column: A metadata field, a run's column, or the name of a run.
+        column: A metadata field, a run's column, or the name of a run: its groups, of a taxonomy those at the top.
         where: A filter; all documents if None.
         period: "year", "quarter", "month", "week" or "day" counts dates by period. Months such as "2024-05" can be
             counted by month, quarter and year.
@@ -87,12 +87,13 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
     if column in view.fields:
         return found
     named = _names(view, runs, column)
-    names = tuple(named.get(value, str(value)) for value, _ in found.values) if named else ()
-    return replace(found, low=None, high=None, mean=None, names=names)
+    values = _in_tree(view, runs, column, found.values)
+    names = tuple(named.get(value, str(value)) for value, _ in values) if named else ()
+    return replace(found, values=values, low=None, high=None, mean=None, names=names)
 
 
 def _known(view: View, runs: RunColumns, column: str) -> str:
-    """Return a column by its name, or the main column of the only run with that name.
+    """Return a column by its name, or the main column of the only run with that name, or its top level if it has any.
 
     Raises:
         UsageError: There is none.
@@ -101,7 +102,7 @@ def _known(view: View, runs: RunColumns, column: str) -> str:
         return column
     named = [runs.names.get(run.number, "") for run in list_runs(view.catalog, count=False) if run.name == column]
     if len(found := [name for name in named if name in runs.types]) == 1:
-        return found[0]
+        return next(iter(runs.levels(found[0])), found[0])
     known = [*view.fields, *runs.types]
     said = f"there is no column {column!r}{did_you_mean(column, known)}"
     if column in BUILT_IN:
@@ -141,6 +142,17 @@ def _groups(view: View, runs: RunColumns, column: str) -> tuple[str, Mapping[Any
         if run.kind.nested and main is not None and column in (main, f"{main}{NAME_SUFFIX}"):
             return main, (numbers_above if column == main else names_above)(view.catalog, run)
     return "", {}
+
+
+def _in_tree(
+    view: View, runs: RunColumns, column: str, values: tuple[tuple[Any, int], ...]
+) -> tuple[tuple[Any, int], ...]:
+    """Return the numbers of a taxonomy's groups in the order of the tree, other values as they are."""
+    main, above = _groups(view, runs, column)
+    if column != main:
+        return values
+    counts = dict(values)
+    return tuple(sorted(values, key=lambda pair: [(-counts.get(each, 0), each) for each in reversed(above[pair[0]])]))
 
 
 def _periods(view: View, column: str, cells: Iterable[Any], period: Period) -> Iterator[str]:

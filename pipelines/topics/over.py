@@ -18,7 +18,7 @@ from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
-from ..analysis.breakdown import row_of
+from ..analysis.breakdown import MOST_PERIODS, row_of
 from ..analysis.corpus import texts_of
 from ..analysis.counts import Counts
 from ..analysis.terms import Weighted, terms_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .results import Topic
     from .stored import Topics
 
-MOST_PERIODS = 400
 MOST_CLASSES = 50
 CELL_TEXTS = 100
 """Texts of a topic in a period that its words are taken from, at most."""

@@ -1,18 +1,19 @@
 """Charts of a run (curve, tree, breakdown), and two groups or runs side by side."""
 
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from ....indexer.store.kinds import RunKind
+from ....indexer.store.periods import PERIODS, Period
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ....pipelines.analysis.breakdown import RunBreakdown
 from ....pipelines.compare import Contrast, RunComparison
 from ....pipelines.plots import CurvePlot, LinesPlot, TreePlot
-from ....pipelines.plots.colors import one_line
+from ....pipelines.plots.colors import escaped, one_line
 from ....pipelines.topics import Topics
 from ...api import Collection
 from ..jobs.panel import may_start, start
@@ -95,6 +96,8 @@ def _two_runs(found: RunComparison) -> None:
         st.text(f"{found.runs[1]} splits or merges no group of {found.runs[0]}.")
 
 
+AUTOMATIC = "automatic"
+"""The period that the dates decide."""
 SHOWN = 12
 """Groups in a table of classes, the largest."""
 
@@ -160,20 +163,23 @@ def _tree(_collection: Collection, name: str, key: tuple[Any, ...]) -> Any:
     return figure
 
 
-def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
-    """Show how many documents each group has by period or class of a column."""
+def show_breakdown(collection: Collection, run: Run, levels: Sequence[str]) -> None:
+    """Show how many documents each group has by period or class of a column; where there are levels, at one of them."""
     fields = collection.fields()
     if not fields:
         empty("No columns", "The documents have no metadata.")
         return
     dates = [name for name, type in fields.items() if type == "date"]
     names = [*dates, *(name for name in fields if name not in dates)]
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
     column = left.selectbox("Column", names, key="column", bind="query-params")
+    periods = [AUTOMATIC, *PERIODS] if column in dates else [AUTOMATIC]
+    period = middle.selectbox("Period", periods, key="period", bind="query-params", disabled=column not in dates)
     share = right.toggle("Show shares", key="share", bind="query-params")
-    found = _breakdown(
-        collection, run.name, column, run.kind, (*collection.documents_state(), run.number, *_names(items))
-    )
+    name = _level(run, levels) if levels else run.kind.column(run.name)
+    given: Any = None if period == AUTOMATIC else period
+    key = (*collection.documents_state(), collection.state())  # an edit moves documents
+    found = _breakdown(collection, name, column, given, key)
     rows = [place for place, item in enumerate(found.items) if item.number >= 0]
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
     values: np.ndarray = found.shares if share else found.counts
@@ -185,10 +191,20 @@ def show_breakdown(collection: Collection, run: Run, items: list[Item]) -> None:
             st.caption(f"The {SHOWN} largest of {len(rows):,} groups.")
 
 
+def _level(run: Run, levels: Sequence[str]) -> str:
+    """Let a level be chosen, the top one if none is; return its column."""
+    main = run.kind.column(run.name)
+    named = {column.removeprefix(f"{main} "): column for column in levels}
+    chosen = st.segmented_control("Level", list(named), default=next(iter(named)), key=f"level of {main}")
+    return named[chosen] if chosen else levels[0]
+
+
 @st.cache_data(show_spinner="Counting …", max_entries=32)
-def _breakdown(_collection: Collection, run: str, column: str, kind: RunKind, key: tuple[Any, ...]) -> RunBreakdown:
+def _breakdown(
+    _collection: Collection, run: str, column: str, period: Period | None, key: tuple[Any, ...]
+) -> RunBreakdown:
     del key
-    return _collection.breakdown(run, column, kind=kind)
+    return _collection.breakdown(run, column, period=period)
 
 
 def _lines(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:
@@ -196,15 +212,15 @@ def _lines(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool
     nothing = [[""] * len(found.parts)] * len(rows)
     unit = f"share of the {found.period}" if share else "documents"
     figure = LinesPlot("", found.parts, names, values[rows].round(4), nothing, unit).interactive()
-    figure.update_layout(title=None, margin={"t": 20}, legend={"orientation": "h", "y": -0.15})
+    figure.update_layout(title=None, margin={"t": 20}, xaxis={"automargin": True})  # dates are never cut
     st.plotly_chart(figure, alt=f"Groups by {found.period}")
 
 
 def _table(found: RunBreakdown, rows: list[int], values: np.ndarray, share: bool) -> None:
     import plotly.graph_objects as go
 
-    names = [escape(one_line(f"{found.items[place].number} {found.items[place].name}", 40)) for place in rows]
-    parts = [escape(one_line(part, 24)) for part in found.parts]
+    names = [escaped(one_line(f"{found.items[place].number} {found.items[place].name}", 40)) for place in rows]
+    parts = [escaped(one_line(part, 24)) for part in found.parts]
     cells = values[rows]
     texts = [[f"{cell:.0%}" if share else f"{cell:,}" for cell in row] for row in cells.tolist()]
     figure = go.Figure(

@@ -64,7 +64,7 @@ def _options(collection: Collection, method: str) -> list[str]:
     return options + (["--outliers", outliers] if outliers != keep else [])
 
 
-GROUPS, TREE, CURVE, DOCUMENTS = "groups", "hierarchy", "choice of k", "documents"
+GROUPS, TREE, CURVE, DOCUMENTS, COLUMN = "groups", "hierarchy", "choice of k", "documents", "by column"
 
 
 def show(shelf: Workspace, collection: Collection) -> None:
@@ -87,7 +87,10 @@ def show(shelf: Workspace, collection: Collection) -> None:
     items = _sized(collection, found.run, found.items) if found.run.kind is TAXONOMY else found.items
     with sentences():
         _facts(found.run, items)
-        _part(shelf, collection, runs, found.run, items, part, running)
+        if part == COLUMN:
+            show_breakdown(collection, found.run, found.levels)
+        else:
+            _part(shelf, collection, runs, found.run, items, part, running)
 
 
 def _sized(collection: Collection, run: Run, items: list[Item]) -> list[Item]:
@@ -103,7 +106,7 @@ def _chosen(shelf: Workspace, collection: Collection, runs: list[Run], running: 
         st.session_state["run"] = st.session_state.pop("_run")
     chosen = left.selectbox("Run", list(by_name), key="run", bind="query-params")
     middle_part = TREE if by_name[chosen].kind is TOPIC else CURVE if by_name[chosen].report.get("curve") else None
-    parts = [GROUPS, DOCUMENTS, *([middle_part] if middle_part else []), "by column", "compare"]
+    parts = [GROUPS, DOCUMENTS, *([middle_part] if middle_part else []), COLUMN, "compare"]
     part = middle.segmented_control("Show", parts, default=GROUPS, key="part", bind="query-params", wrap=True)
     with (
         right,
@@ -159,8 +162,6 @@ def _part(
         show_members(collection, run, items, "Documents of", "group")
     elif part == CURVE:
         show_curve(run)
-    elif part == "by column":
-        show_breakdown(collection, run, items)
     elif part == "compare":
         show_compare(collection, runs, run, items)
     elif run.kind is TAXONOMY:

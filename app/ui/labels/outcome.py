@@ -3,7 +3,6 @@
 import html
 import io
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ....indexer.wording import counted
 from ....pipelines.evaluate.groups import LabelQuality
 from ....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
 from ....pipelines.label.engines import LATE, STATIC_NOTE
-from ....pipelines.plots.colors import one_line
+from ....pipelines.plots.colors import escaped, one_line
 from ...api import Collection
 from ..jobs.panel import NO_NAME, ask_replace, labels_file, may_start, start
 from ..page import (
@@ -173,7 +172,7 @@ def _confusion(found: LabelQuality) -> None:
     for one, two, count in found.confusion:
         if one in place and two in place:
             cells[place[one], place[two]] = count
-    shown = [escape(one_line(name, 24)) for name in names]
+    shown = [escaped(one_line(name, 24)) for name in names]
     figure = go.Figure(
         go.Heatmap(z=np.log1p(cells), x=shown, y=shown, colorscale=HEAT[theme()], showscale=False, xgap=1, ygap=1,
                    text=[[f"{count:,}" if count else "" for count in row] for row in cells.tolist()],

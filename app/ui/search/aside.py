@@ -1,6 +1,5 @@
 """Beside the hits: their places on the map, facets, and export."""
 
-import html
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import streamlit as st
 
 from ....indexer.store.kinds import MAP
 from ....indexer.wording import cut
+from ....pipelines.plots.colors import escaped
 from ....pipelines.search.results import Results
 from ...api import Collection
 from ...api.functions import to_csv, to_jsonl
@@ -34,7 +34,7 @@ def show_places(collection: Collection, asked: SearchForm, every: Results) -> No
         return
     rows = {hit.id: np.searchsorted(docs, numbers.get(hit.id, -1)) for hit in every}
     on = [hit for hit in every if rows[hit.id] < len(docs) and docs[rows[hit.id]] == numbers.get(hit.id)]
-    texts = [html.escape(f"{hit.rank}. {(hit.title.strip() or hit.passage.text.strip() or hit.id)[:60]}") for hit in on]
+    texts = [escaped(f"{hit.rank}. {(hit.title.strip() or hit.passage.text.strip() or hit.id)[:60]}") for hit in on]
     figure = _figure(places, places[[rows[hit.id] for hit in on]], texts)
     st.plotly_chart(figure, key="places", config={"displayModeBar": False}, alt="Positions of the hits on the map")
     if asked.like is None:

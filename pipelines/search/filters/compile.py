@@ -14,9 +14,9 @@ from ....indexer.document import Value
 from ....indexer.errors import NOT_UNICODE, UsageError, is_unicode
 from ....indexer.store.catalog import ID_COLUMN, Catalog
 from ....indexer.store.fields import Field
-from ....indexer.store.kinds import KINDS
-from ....indexer.store.members import ALL_NAMES, INSIDE, NAME, NUMBER, OWN, TAGGED
-from ....indexer.store.runs import list_runs, run_columns
+from ....indexer.store.kinds import KINDS, Column
+from ....indexer.store.members import ALL_NAMES, INSIDE, LEVEL, NAME, NUMBER, OWN, TAGGED, TEST_OF, lineages
+from ....indexer.store.runs import Run, columns_by_run, depth_of, list_runs, run_columns
 from .conditions import Operands, Texts
 from .expression import Expressions
 from .sql import BUILT_IN, ESCAPE, LIST_COST, TEXT_COST, FieldNames, Fragment, Operand, quoted, shown
@@ -225,16 +225,26 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
 
     `"cluster:RUN"` and `"topic:RUN"` are numbers, `"cluster:RUN name"` and `"topic:RUN name"` texts; `"label:RUN"` and
     `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false. A test
-    of `"taxonomy:RUN"` or `"taxonomy:RUN name"` holds for the groups that pass it and for all groups under them.
+    of `"taxonomy:RUN"`, `"taxonomy:RUN name"` or `"taxonomy:RUN path"` holds for the groups that pass it and for all
+    groups under them. The columns of its levels are texts.
     """
     runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind.payload == "run_documents"]
     mains = run_columns(runs)
-    reading = {"number": NUMBER, "name": NAME, "names": ALL_NAMES, "member": TAGGED}
-    found: dict[str, Operand] = {}
-    for run in runs:
-        for column in run.kind.columns(mains[run.number], run.parameters):
-            if column.operand is not None:
-                sql = reading[column.value].format(run.number)
-                tree = (OWN[column.value], INSIDE.format(run.number, "{1}")) if run.kind.nested else ("", "")
-                found[column.name] = Operand(sql, column.operand, column.name, *tree)
-    return found
+    depths = {run.number: depth_of(lineages(catalog, run)) for run in runs if run.kind.nested}
+    columns = columns_by_run(runs, mains, depths)
+    return {column.name: _operand(run, column) for run in runs for column in columns[run.number] if column.operand}
+
+
+_READING = {"number": NUMBER, "name": NAME, "names": ALL_NAMES, "member": TAGGED, "path": NAME, "level": LEVEL}
+
+
+def _operand(run: Run, column: Column) -> Operand:
+    """Return what a filter reads for a column of a run."""
+    sql = _READING[column.value].format(run.number, column.level)
+    if not run.kind.nested:
+        return Operand(sql, column.operand or "", column.name)
+    if column.value not in OWN:
+        return Operand(sql, column.operand or "", column.name, cost=LIST_COST)
+    inside = INSIDE.format(run.number, TEST_OF[column.value])
+    named = OWN["name"] if column.value == "number" else ""
+    return Operand(sql, column.operand or "", column.name, OWN[column.value], inside, named, run.number)

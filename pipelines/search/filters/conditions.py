@@ -198,6 +198,7 @@ ORDER = ("<", "<=", ">", ">=", "BETWEEN")
 Operator = Literal["=", "<", "<=", ">", ">=", "IN", "BETWEEN", "LIKE", "ILIKE"]
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 _ITEM_TYPES = {"text": "('text')", "real": "('integer', 'real')", "boolean": "('true', 'false')"}
 
 
@@ -225,12 +226,24 @@ def condition(operand: Operand, test: Test) -> Fragment:
     """
     if operand.type == "list":
         return _any_item(operand, test)
+    if texts := _names_of_groups(operand, test):
+        named = condition(replace(operand, type="text", own=operand.named, named=""), replace(test, values=texts))
+        numbers = [value for value in test.values if value not in texts]
+        return any_of([named, condition(operand, Test("IN", numbers))]) if numbers else named
     if operand.inside:
         group = _single(replace(operand, sql=operand.own, inside=""), test)
         return Fragment(operand.inside.format("", group.sql), group.parameters, TEXT_COST)
     found = _single(operand, test)
     costly = test.operator in ("LIKE", "ILIKE") or "(" in operand.sql
     return replace(found, cost=max(operand.cost, TEXT_COST if costly else found.cost))
+
+
+def _names_of_groups(operand: Operand, test: Test) -> list[Value]:
+    """Return the values of a test of the numbers of groups that are names or paths, or a pattern of them."""
+    if not operand.named or test.operator not in ("=", "IN", "LIKE", "ILIKE"):
+        return []
+    pattern = test.operator in ("LIKE", "ILIKE")
+    return [value for value in test.values if isinstance(value, str) and (pattern or not _WHOLE.fullmatch(value))]
 
 
 def _single(operand: Operand, test: Test) -> Fragment:

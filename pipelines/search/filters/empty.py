@@ -8,9 +8,9 @@ from sqlglot import exp
 from ....indexer.errors import UsageError
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.documents import frequent_texts
-from ....indexer.store.kinds import NAME_SUFFIX
+from ....indexer.store.kinds import PATH_SUFFIX
 from ....indexer.store.members import SEPARATOR, item_name_counts, lineages
-from ....indexer.store.runs import Run, list_runs, run_columns
+from ....indexer.store.runs import list_runs
 from ....indexer.wording import on_one_line
 from .compile import further_operands, literal, parse
 from .conditions import Operands, Test, condition
@@ -60,7 +60,7 @@ def _texts(parsed: exp.Expr, operands: Operands) -> Iterator[tuple[Operand, str]
             fields = [operands.field(side) for side in sides if isinstance(side, exp.Column)]
         except UsageError:  # such as NOT IN of a list that is no field
             continue
-        if len(fields) == 1 and fields[0] and fields[0].type in ("text", "list"):
+        if len(fields) == 1 and fields[0] and (fields[0].type in ("text", "list") or fields[0].named):
             yield from ((fields[0], text) for text in texts)
 
 
@@ -68,13 +68,14 @@ def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     """Return which value was probably meant, and the values that there are if they are few."""
     if operand == BUILT_IN["text"]:  # whole texts are too long to list or to compare
         return f": for a part of the text, write text ILIKE {literal(f'%{value}%')}"
-    run = _tree(catalog, operand)
+    run = next((run for run in list_runs(catalog, count=False) if run.number == operand.run), None)
+    paths = [SEPARATOR.join(names) for names in lineages(catalog, run).values()] if run else []
     if run is None:
         texts = frequent_texts(catalog, operand.sql, operand.type == "list", MOST_VALUES)
     else:  # a document is also in the groups above its own
         texts = [name for name, _ in sorted(item_name_counts(catalog, run), key=lambda pair: (-pair[1], pair[0]))]
     values = [" ".join(each.split()) for each in texts if each.strip()]
-    known = [*map(SEPARATOR.join, lineages(catalog, run).values())] if run and SEPARATOR in value else values
+    known = paths if run and (SEPARATOR in value or operand.name.endswith(PATH_SUFFIX)) else values
     lowered = {each.casefold(): each for each in reversed([*known])}
     near = get_close_matches(value.strip().casefold(), lowered, 1)
     meant = f": did you mean {shown(lowered[near[0]])}?" if near else ""
@@ -83,12 +84,3 @@ def _instead(catalog: Catalog, operand: Operand, value: str) -> str:
     few = "" if len(values) >= MOST_VALUES or not values else f" values: {listed}"
     more = ", …" if few and len(values) > VALUES_SHOWN else ""
     return f"{meant}{';' if few and not meant else ''}{few}{more}"
-
-
-def _tree(catalog: Catalog, operand: Operand) -> Run | None:
-    """Return the run that a field reads if its groups lie under others; otherwise None."""
-    if not operand.inside:
-        return None
-    runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind.payload == "run_documents"]
-    columns = run_columns(runs)
-    return next(run for run in runs if operand.name in (columns[run.number], f"{columns[run.number]}{NAME_SUFFIX}"))

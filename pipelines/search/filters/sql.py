@@ -100,6 +100,8 @@ class Operand:
         own: For groups that lie under others, the SQL of the value of one group, of which there may be several: a
             document passes a test if its group, or one above it, does.
         inside: SQL that is true for the documents inside a group that passes `{1}`.
+        named: For numbers of groups that lie under others, the SQL of a group's name, with which texts are compared.
+        run: Number of the run that it reads if its groups lie under others, else 0.
         cost: The least that a comparison of it costs; see `Fragment`.
         call: How a filter writes it, if it is a function of a field.
         column: The column of the source that it reads, "" for functions and for what is not metadata.
@@ -110,6 +112,8 @@ class Operand:
     name: str
     own: str = ""
     inside: str = ""
+    named: str = ""
+    run: int = 0
     cost: int = 1
     call: str = ""
     column: str = ""
@@ -123,7 +127,9 @@ class Operand:
         """Return what a function in SQL, which a filter writes as `call`, makes of it."""
         sql, own = f"{function}({self.sql})", self.own and f"{function}({self.own})"
         name = f"{call}({self.name})"
-        return Operand(sql, type, name, own, self.inside, self.cost, f"{call}({self.written})")
+        return Operand(
+            sql, type, name, own, self.inside, run=self.run, cost=self.cost, call=f"{call}({self.written})"
+        )  # fmt: skip
 
 
 BUILT_IN = {

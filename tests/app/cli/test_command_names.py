@@ -149,7 +149,7 @@ def test_every_run_with_groups_is_drawn_by_a_column(
 
 
 def test_a_bar_counts_a_document_of_a_taxonomy_once(made: Collection) -> None:
-    counts = made.breakdown("tree", "theme")
+    counts = made.breakdown("taxonomy:tree", "theme")
     plot = breakdown_plot("", counts)
     assert len(plot.names) < len(counts.items)
     assert plot.values.sum(axis=0).tolist() == counts.totals.tolist()
@@ -232,7 +232,7 @@ MISTAKES = {
     "draw C topics --period month --to x.html": "--period needs --by: name the column with the dates",
     "draw C labels --to x.html": "'labels' is a label run: to draw it, give --by and a column",
     "draw C map --by theme --to x.html": "'map' is a map run: no document belongs to its regions",
-    "draw C kmeans --by day --period month --to x.html": "'kmeans' is a cluster run: --period is for topic runs",
+    "draw C kmeans --by theme --period month --to x.html": "column 'theme' has no dates (",
     "draw C topics --to x.txt": "the name must end in .html, .png or .svg",
     "name C kmeans late deliveries": "'late deliveries' is not a name: put a name with spaces in quotes",
     "name C kmeans 7": "give a name for group 7, as in: sonde runs name ",

@@ -66,7 +66,7 @@ def test_updates_say_what_is_new(sonde: Command, shop: Path, tmp_path: Path) -> 
     cells = sonde("export", shop, "--to", tmp_path / "all.csv")
     assert cells.code == 0
     head = (tmp_path / "all.csv").read_text().splitlines()[0].split(",")
-    assert head[-2:] == ["taxonomy:taxonomy", "taxonomy:taxonomy name"]
+    assert head[-4:] == [f"taxonomy:taxonomy{more}" for more in ("", " name", " path", " level 0")]
 
 
 def test_files_go_out_and_in(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -1,7 +1,11 @@
 """A taxonomy on the page Clusters and topics: made of a run, edited, undone."""
 # ruff: noqa: F811  (fixtures that are imported)
 
+import json
+from typing import Any
+
 import pytest
+from reported import reported
 from ui_overview import Started, shop, started  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
@@ -109,4 +113,24 @@ def test_hostile_names_are_text(pages: Pages) -> None:
     made.edit_taxonomy("add", name=MARKUP, description=MARKUP)
     page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
     page.multiselect(key="tax_groups").set_value([f"0 {MARKUP}"]).run()
+    unread(page)
+
+
+def test_a_chart_by_column_is_of_one_level_and_period(pages: Pages) -> None:
+    made = reported(pages.shelf / "desk.sonde")
+    page = pages.open("clusters", collection="desk", run="taxonomy:taxonomy", part="by column", column="received")
+
+    def chart(page: Any = page) -> tuple[list[str], list[str]]:
+        [found] = page.get("plotly_chart")
+        lines = json.loads(found.proto.spec)["data"]
+        return [line["name"] for line in lines], lines[0]["x"]
+
+    days = ["2026-01-05", "2026-01-06", "2026-01-14", "2026-02-02", "2026-02-03"]
+    assert chart() == (["0 · cards", "3 · cash"], days)
+    page.selectbox(key="period").set_value("month").run()
+    assert chart() == (["0 · cards", "3 · cash"], ["2026-01", "2026-02"])
+    page.segmented_control(key="level of taxonomy:taxonomy").set_value("Anliegen").run()
+    assert chart() == (["1 · lost", "4 · late", "2 · late"], ["2026-01", "2026-02"])
+    made.edit_taxonomy("move", ids=["d0", "d1", "d7"], to="cards > late")
+    assert chart(page.run()) == (["2 · late", "4 · late", "1 · lost"], ["2026-01", "2026-02"])
     unread(page)

@@ -52,6 +52,14 @@ def test_a_page_fetches_nothing(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "plot.html"]
 
 
+def test_names_are_escaped_as_plotly_reads_them() -> None:
+    """Plotly shows `&amp;` as an ampersand, and `&quot;` as it is."""
+    name = 'Transfers / "SEPA" & <b>Co.</b>'
+    figure = LinesPlot(name, ["2024"], [name], np.ones((1, 1)), [[name]]).interactive()
+    shown = 'Transfers / "SEPA" &amp; &lt;b&gt;Co.&lt;/b&gt;'
+    assert [figure.data[0].name, figure.data[0].text[0], figure.layout.title.text] == [shown] * 3
+
+
 @pytest.mark.parametrize("name", PLOTS)
 def test_an_image_is_the_same_each_time(tmp_path: Path, name: str, recwarn: pytest.WarningsRecorder) -> None:
     for file in ("one.png", "two.PNG"):

@@ -159,7 +159,7 @@ def test_a_group_has_the_same_documents_in_charts_selections_filters_and_counts(
 
 
 def test_groups_by_a_column_count_the_documents_under_them(desk: Collection) -> None:
-    found = desk.breakdown("taxonomy", "n")
+    found = desk.breakdown("taxonomy:taxonomy", "n")
     sums = {item.number: int(row.sum()) for item, row in zip(found.items, found.counts, strict=True) if row.sum()}
     assert sums == COUNTED | {-1: 1}
     assert found.totals.sum() == 14, "a share is of all documents, each counted once"
