@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Json, print_json, say_notes, snippet
+from .output import CollectionPath, Json, print_json, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...indexer.store.periods import Period

@@ -92,8 +92,8 @@ def moved(before: Entries, after: Entries, known: np.ndarray, labels: int) -> li
         known: int64, the corrected texts.
         labels: How many labels there are.
     """
-    pairs = [texts.astype(np.int64) * (labels + 1) + numbers + 1 for texts, numbers in (before, after)]
-    others = np.setdiff1d(np.setxor1d(*pairs) // (labels + 1), known)
+    first, then = (texts.astype(np.int64) * (labels + 1) + numbers + 1 for texts, numbers in (before, after))
+    others = np.setdiff1d(np.setxor1d(first, then) // (labels + 1), known)
     if len(others) < max(MOVED * len(known), FEWEST):
         return []
     cause = f"learning from {counted(len(known), 'correction')}"

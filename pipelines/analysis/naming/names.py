@@ -140,7 +140,7 @@ class Naming:
             with one_thread():
                 cosines = np.round((vectors[rows] @ vectors[rows].mean(axis=0)).astype(np.float64), 5)
             rows = rows[np.argsort(-cosines, kind="stable")]
-        texts = (on_one_line(plain(self.sample.texts[row])) for row in rows[:TYPICAL].tolist())
+        texts = [on_one_line(plain(self.sample.texts[int(row)])) for row in rows[:TYPICAL]]
         worded = [text for text in texts if any(map(str.isalpha, text))]
         if not worded:
             return ""
