@@ -10,10 +10,9 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
 from ...indexer.wording import shown_id
-from .arguments import settings_from
+from .arguments import checked_pairs, search_settings, settings_from
 from .opened import Opened
 from .options import AskOptions, SearchOptions
-from .queries import checked_pairs, search_settings
 
 if TYPE_CHECKING:
     import numpy as np

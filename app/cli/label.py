@@ -8,8 +8,8 @@ import typer
 
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .output import Device, Json, LabelsFile, collections_in, in_options, print_json, progress, say, snippet
-from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings

@@ -9,10 +9,9 @@ import typer
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from . import taxonomy_edits
-from .asking import Yes, ask_to_replace
+from .asking import Yes, ask_to_replace, free_name, say_name
 from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
-from .run_names import free_name, say_name
 from .taxonomy_edits import Name
 
 if TYPE_CHECKING:

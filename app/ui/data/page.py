@@ -10,10 +10,9 @@ from ...api.functions import remove_collection
 from ..page import BEGUN, escape_markdown, sentences
 from ..workspace import Workspace, may_write
 from .adding import show_adding, show_making
-from .checks import show_checks
+from .checks import show_checks, show_watching
 from .health import show_about, show_damaged, show_health
 from .overview import show_overview
-from .watching import show_watching
 from .welcome import show_welcome
 
 EXAMPLES = 10
