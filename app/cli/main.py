@@ -13,9 +13,9 @@ from typer.core import TyperCommand
 from ...indexer.errors import SondeError
 from ...indexer.wording import shown_path
 from ..stopped import INTERRUPTED, SERVERS, TERMINATED, after_stop, terminable
+from .command_classes import Once
 from .corrected import corrected, shortened, swapped
 from .groups import HELP, Panels
-from .once import Once
 from .output import keep_error, option, say
 from .terminal import show_controls
 
