@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...indexer.encoder import ModelSpec
-from ...indexer.encoder.known_languages import known_languages
+from ...indexer.encoder.models import known_languages
 from ...indexer.errors import Message, arg
 from ...indexer.languages import english_name
 from ...indexer.wording import counted
