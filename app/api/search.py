@@ -17,7 +17,7 @@ from .options import AskOptions, SearchOptions
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...indexer.store.periods import Period
+    from ...indexer.store.fields import Period
     from ...pipelines.search.ask import Answer, AskSettings
     from ...pipelines.search.counts import Counts
     from ...pipelines.search.facets import Facet

@@ -16,7 +16,7 @@ from .output import CollectionPath, Device, Json, print_json, progress, say, sni
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...indexer.store.periods import Period
+    from ...indexer.store.fields import Period
     from ...pipelines.topics import Breakdown, Topic, Topics
 
 SHADES = " ▁▂▃▄▅▆▇█"

@@ -12,7 +12,7 @@ from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from .coercion import check_types
 from .columns import Columns
-from .nested import NestedError, flattened
+from .values import NestedError, flattened
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx", "lines", "text", "markdown", "html", "pdf")
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}

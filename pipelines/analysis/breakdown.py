@@ -10,9 +10,8 @@ from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, holds_months
-from ...indexer.store.fields import Field
+from ...indexer.store.fields import Field, by_time, name_times
 from ...indexer.store.members import counts_by_column, numbers_above
-from ...indexer.store.periods import by_time, name_times
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import existing

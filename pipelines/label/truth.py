@@ -10,7 +10,7 @@ from ...indexer.readers.formats import format_by_name
 from ...indexer.readers.given import by_index, given_table
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
-from ...indexer.store.formulas import unquoted
+from ...indexer.store.spreadsheets import unquoted
 from .corrections import labels_by_id
 from .examples import LABEL
 

@@ -8,7 +8,7 @@ import numpy as np
 from ...indexer.errors import SondeError
 from ...indexer.sharded.generations import newest_generation
 from ...indexer.sharded.layout import shard_folder
-from ...indexer.sharded.truth import LocalTruth
+from ...indexer.sharded.objects import LocalTruth
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.elsewhere import Answer, Question
 from .candidates import DenseSearch

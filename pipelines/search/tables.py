@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...indexer.store.export import frame_of
 from ...indexer.store.fields import distinct_names, stored_text
-from ...indexer.store.formulas import Formulas
+from ...indexer.store.spreadsheets import Formulas
 from ...indexer.store.tabular import without_mathematics
 from .results import Hit, Results
 

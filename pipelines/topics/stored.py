@@ -14,9 +14,9 @@ from ...indexer.errors import Message, SondeError, Texts, UsageError, arg, as_te
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.fields import Period
 from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
-from ...indexer.store.periods import Period
 from ...indexer.store.runs import Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.store.view import normalized
