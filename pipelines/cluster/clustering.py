@@ -27,8 +27,7 @@ from ..analysis.neighbours import sample_rows
 from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
 from .choice import stability
-from .given_names import carry_names
-from .labelled import label_groups, label_names
+from .labelled import carry_names, label_groups, label_names
 from .settings import ClusterSettings
 
 SILHOUETTE_SAMPLE = 50_000

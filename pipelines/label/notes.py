@@ -10,8 +10,8 @@ from ...indexer.errors import Message, arg
 from ...indexer.languages import english_name
 from ...indexer.wording import counted
 from .labels import NONE_NAME, Label
+from .none import HALF
 from .outcome import LabelReport
-from .refusal import HALF
 from .settings import LabelSettings
 
 MOST = 1 / 2

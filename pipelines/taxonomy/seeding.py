@@ -8,8 +8,8 @@ from ...indexer.store.documents import document_numbers
 from ...indexer.store.view import View, document_vectors
 from ..label.labels import MOST_LABELS, Label
 from ..label.margins import LabelTexts, label_corpus
+from ..label.none import refusal
 from ..label.outcome import decide
-from ..label.refusal import refusal
 from ..label.scores import label_vectors
 from ..label.settings import LabelSettings
 from .groups import leaves, path
