@@ -187,7 +187,7 @@ class Searching(Opened):
             >>> fruit.similar(apple.id, k=1)[0].text
             'Bananas are yellow.'
         """
-        from ...pipelines.search.similar import similar
+        from ...pipelines.search.search import similar
 
         return similar(self.stored, id, search_settings("similar", k, settings, options))
 
@@ -209,7 +209,7 @@ class Searching(Opened):
             >>> fruit.like("Lemons are yellow too.", k=1)[0].text
             'Bananas are yellow.'
         """
-        from ...pipelines.search.similar import like
+        from ...pipelines.search.search import like
 
         return like(self.stored, text, search_settings("like", k, settings, options))
 
