@@ -20,6 +20,7 @@ from ..analysis.runs import named
 from ..cluster.kmeans import fit_kmeans
 from ..search.filters import documents_where, empty_hint
 from . import edits
+from .changes import State
 from .groups import NO_GROUP, Groups, Rule, check_new_name, find_group, find_groups, walk
 from .making import make
 from .others import told_where_groups_are
@@ -27,7 +28,6 @@ from .places import Means, fixed_documents, text_groups
 from .proposals import names_for
 from .rules import matches, matching, obeyed
 from .settings import NONE, TOP, EditSettings
-from .state import State
 from .stored import LogEntry, Stored, load, write_edit
 
 Made = tuple[State, str]
