@@ -18,7 +18,7 @@ import numpy as np
 from _side_by_side import DATA, beside, in_turn, machine, times_as_fast
 
 from sonde.indexer.ann import AnnSettings, ArraySource, build, exact_search
-from sonde.indexer.ann.library import faiss as faiss_module
+from sonde.indexer.ann.devices import faiss as faiss_module
 
 faiss = faiss_module()
 

@@ -28,8 +28,7 @@ from sonde.indexer.store.view import document_vectors, normalized
 from sonde.pipelines.label import make_labels
 from sonde.pipelines.label.carry import adjusted
 from sonde.pipelines.label.labels import probabilities
-from sonde.pipelines.label.none import chances, evidence
-from sonde.pipelines.label.refusal import CONFORMAL, recalibrated, refused
+from sonde.pipelines.label.none import CONFORMAL, chances, evidence, recalibrated, refused
 from sonde.pipelines.label.review import UNCERTAIN
 from sonde.pipelines.label.scores import adapted_margins, label_vectors
 

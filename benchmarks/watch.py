@@ -22,8 +22,7 @@ from sonde.pipelines.analysis.chance import Batch
 from sonde.pipelines.analysis.corpus import distinct
 from sonde.pipelines.cluster.kmeans import fit_kmeans
 from sonde.pipelines.watch import WatchSettings
-from sonde.pipelines.watch.groups import MOST
-from sonde.pipelines.watch.shares import compare_shares
+from sonde.pipelines.watch.groups import MOST, compare_shares
 
 BATCH, STEP, LAST = 1_000, 10, 60
 SETTINGS = WatchSettings("2026-11-01")

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner
 
-from sonde.app.cli.commands import app_for
+from sonde.app.cli.main import app_for
 
 WIDTH = 110
 HEAD = f"""<!-- made by docs/make_cli.py with Typer {typer.__version__}; tests/test_docs.py compares -->

@@ -1,13 +1,16 @@
-"""Small files of JSON of a collection or a model: read only while they are small, and with a digest where that helps.
+"""Files of a collection or a model that may be damaged: small ones of JSON, some with a digest, and headers of arrays.
 
 A collection may come from a stranger, or lie on a failing disk: a file of 3 GB in which nothing is written takes no
-space there, and its content would fill the memory here.
+space there, and its content would fill the memory here. So a file of JSON is read only while it is small.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 LARGEST = 1 << 24
@@ -19,6 +22,10 @@ MOST_VALUES = 4_000_000
 million."""
 DIGEST = "sha256"
 """The entry that holds the digest of all others."""
+
+_HEADER = threading.Lock()
+"""NumPy reads headers with `ast.parse`, which fails in Python 3.11 if two threads call it at the same time
+(SystemError: AST constructor recursion depth mismatch)."""
 
 
 def read_small(path: Path, most: int = LARGEST) -> bytes:
@@ -84,3 +91,18 @@ def unsealed(content: bytes) -> dict[str, Any]:
 
 def _digest(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def reading_array() -> Iterator[None]:
+    """Read the header of one .npy file at a time, with `np.load` or what it uses.
+
+    Raises:
+        ValueError: In place of all that NumPy raises for bytes that are none, but for `OSError`.
+    """
+    try:
+        with _HEADER:
+            yield
+    except (EOFError, TypeError, SyntaxError, LookupError, OverflowError, MemoryError, TokenError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise ValueError(reason or type(error).__name__) from None

@@ -11,7 +11,7 @@ import pytest
 import typer
 import yaml
 
-from sonde.app.cli.commands import app_for
+from sonde.app.cli.main import app_for
 
 FILES = ("Dockerfile", "Dockerfile.gpu")
 

@@ -131,7 +131,7 @@ def test_an_example_parses(example: Example) -> None:
 
 @cache
 def every_command() -> Any:
-    from sonde.app.cli.commands import app_for
+    from sonde.app.cli.main import app_for
 
     return typer.main.get_command(app_for())
 

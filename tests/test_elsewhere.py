@@ -20,7 +20,7 @@ from sonde.app.cli import main as cli
 from sonde.app.ui.jobs import queue
 from sonde.indexer import files
 from sonde.indexer.ann import storage
-from sonde.indexer.ann.library import faiss
+from sonde.indexer.ann.devices import faiss
 from sonde.indexer.ann.storage import read_index
 
 

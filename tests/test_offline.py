@@ -22,7 +22,7 @@ from fake_encoder import FakeEncoder
 from pytest_socket import SocketConnectBlockedError
 
 from sonde.app.api import index
-from sonde.app.cli.commands import app_for
+from sonde.app.cli.main import app_for
 
 # An audit hook sees every connection and look-up that Python starts, whichever library asks, and cannot be undone.
 # It writes each down before it raises, so that a library which swallows the error is found all the same.

@@ -1,18 +1,24 @@
-"""Arguments and options of the Python API: settings from options, and values checked against their annotations."""
+"""Arguments and options of the Python API: checked against their annotations, and turned into settings and queries."""
 
 import builtins
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from ...indexer.argument_types import conform, conformed
-from ...indexer.errors import SondeError, UsageError, nearest
+from ...indexer.errors import SondeError, UsageError, as_text, nearest
 from ...indexer.sharded import lasting_file, open_stored
 from ...indexer.store.collection import StoredCollection
+from .options import SearchOptions
+
+if TYPE_CHECKING:
+    from ...pipelines.search.settings import SearchSettings
+    from ...pipelines.search.trec import Query
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +61,15 @@ def settings_from(
     return given
 
 
+def search_settings(
+    method: str, k: int | None, settings: "SearchSettings | None", options: SearchOptions
+) -> "SearchSettings":
+    """Return the settings of a search: the given ones, changed by each option and by `k` where it is given."""
+    from ...pipelines.search.settings import SearchSettings
+
+    return settings_from(SearchSettings, settings, options if k is None else {"k": k, **options}, method)
+
+
 def check_options(options: Iterable[str], known: Iterable[str], method: str, also: Iterable[str] = ()) -> None:
     """Check that a method has all the given options.
 
@@ -67,6 +82,20 @@ def check_options(options: Iterable[str], known: Iterable[str], method: str, als
             near = nearest(name, names := [*known, *also])
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(names)}"
             raise UsageError(f"{method} has no option {name!r}: {hint}")
+
+
+def checked_pairs(queries: "Iterable[Query]") -> "list[Query]":
+    """Return queries with their ids.
+
+    Raises:
+        UsageError: One is not a pair of an id and a text.
+    """
+    found = list(queries)
+    for pair in found:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            said = f"{reprlib.repr(pair)} is not a valid query: give an id and a text, as ('q1', 'late parcel')"
+            raise UsageError(said, code="wrong-type", field="queries", value=pair)
+    return [(as_text(key, "id"), as_text(text, "query")) for key, text in found]
 
 
 def checked(method: F) -> F:

@@ -105,7 +105,7 @@ class Evaluating(Opened):
             1.0
         """
         from ...pipelines.evaluate.groups import evaluate_labels
-        from ...pipelines.label.truth import given_truth, read_truth
+        from ...pipelines.label.examples import given_truth, read_truth
 
         if truth is None:
             raise UsageError(f"{arg('truth')} is missing: name the column with the true labels", field="truth")

@@ -11,7 +11,7 @@ from .opened import Opened
 from .options import ClusterOptions, CompareParts, MapOptions, TopicOptions
 
 if TYPE_CHECKING:
-    from ...indexer.store.periods import Period
+    from ...indexer.store.fields import Period
     from ...pipelines.analysis import runs as kept
     from ...pipelines.analysis.breakdown import RunBreakdown
     from ...pipelines.cluster import Clustering, ClusterSettings, Updated

@@ -154,7 +154,7 @@ class Labelling(Opened):
             Corrected(run='kinds', documents=1, total=1)
         """
         from ...pipelines.label import correct
-        from ...pipelines.label.truth import given_truth
+        from ...pipelines.label.examples import given_truth
 
         given = given_truth(given, "given", self.id_column)
         named = given.values() if run is None and isinstance(given, Mapping) else ()

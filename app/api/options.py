@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from ...indexer.ann.settings import AnnSettings
-from ...pipelines.search.modes import Fusion, Mode
+from ...pipelines.search.weighting import Fusion, Mode
 
 
 class BuildOptions(TypedDict, total=False):

@@ -10,15 +10,14 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import DocumentText, chosen_texts, numbers_by_id
 from ...indexer.store.view import StoredDocument
 from ...indexer.wording import shown_id
-from .arguments import settings_from
+from .arguments import checked_pairs, search_settings, settings_from
 from .opened import Opened
 from .options import AskOptions, SearchOptions
-from .queries import checked_pairs, search_settings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...indexer.store.periods import Period
+    from ...indexer.store.fields import Period
     from ...pipelines.search.ask import Answer, AskSettings
     from ...pipelines.search.counts import Counts
     from ...pipelines.search.facets import Facet
@@ -188,7 +187,7 @@ class Searching(Opened):
             >>> fruit.similar(apple.id, k=1)[0].text
             'Bananas are yellow.'
         """
-        from ...pipelines.search.similar import similar
+        from ...pipelines.search.search import similar
 
         return similar(self.stored, id, search_settings("similar", k, settings, options))
 
@@ -210,7 +209,7 @@ class Searching(Opened):
             >>> fruit.like("Lemons are yellow too.", k=1)[0].text
             'Bananas are yellow.'
         """
-        from ...pipelines.search.similar import like
+        from ...pipelines.search.search import like
 
         return like(self.stored, text, search_settings("like", k, settings, options))
 

@@ -1,6 +1,7 @@
-"""Questions before something is deleted or replaced: a person at a terminal is asked, a script is not."""
+"""Before something is replaced or deleted: a question to the person at the terminal, or another name for a run."""
 
 import sys
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,9 +10,11 @@ import typer
 from ...indexer.errors import SondeError
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
+from .output import say
 
 if TYPE_CHECKING:
     from ..api import Collection
+
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
@@ -54,3 +57,26 @@ def ask_to_replace_edits(opened: "Collection", name: str, yes: bool) -> None:
         edits = opened.taxonomy(name).edits - 1  # the first entry says how it was made
         if edits > 0:
             ask(f"the taxonomy {name!r} has {counted(edits, 'edit')}. Replace it and its log?", "nothing was changed")
+
+
+def free_name(opened: "Collection", kind: str, name: str, replace: bool) -> str:
+    """Return the name of a new run: the given one or, if a run has it, the next one with a number.
+
+    Args:
+        opened: The collection.
+        kind: The kind of run.
+        name: The name that was asked for.
+        replace: Whether a run of this name is to be replaced. An unfinished run always is.
+    """
+    taken = {run.name for run in opened.uncounted_runs(kind) if run.complete}
+    if replace or name not in taken:
+        return name
+    return next(f"{name}-{number}" for number in count(2) if f"{name}-{number}" not in taken)
+
+
+def say_name(kind: str, asked: str, given: str) -> None:
+    """Say that a run has another name than the one that was asked for."""
+    if given != asked:
+        say(
+            f"a {kind} run {asked!r} already exists, so the new run is named {given!r} (--replace replaces the old run)"
+        )

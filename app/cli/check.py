@@ -6,8 +6,8 @@ import typer
 
 from ...indexer.store.kinds import CHECK
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, say_notes, snippet
-from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.check import Checked, Found

@@ -9,6 +9,7 @@ import typer
 
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .output import (
     CollectionPath,
     Device,
@@ -24,7 +25,6 @@ from .output import (
     say,
     snippet,
 )
-from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...indexer.store.runs import Item

@@ -8,7 +8,7 @@ from ...indexer.wording import counted
 from .output import CollectionPath, Json, print_json, say, say_notes, snippet
 
 if TYPE_CHECKING:
-    from ...indexer.store.periods import Period
+    from ...indexer.store.fields import Period
     from ...pipelines.search.counts import Counts
 
 WIDTH = 40

@@ -8,8 +8,8 @@ import typer
 
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, say_notes, snippet
-from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings

@@ -7,9 +7,9 @@ import typer
 
 from ...indexer.store.kinds import MAP
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .cluster import fitted_told
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
-from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify

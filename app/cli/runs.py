@@ -8,9 +8,9 @@ import typer
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.wording import counted
 from .asking import Yes, ask, is_asked
+from .command_classes import NegativeNumbers, group_numbers
 from .feedback import correct
 from .groups import DefaultGroup
-from .numbers import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say
 from .show_run import Kind, Name, draw, print_breakdown, print_details, show
 

@@ -15,8 +15,8 @@ from .output import CollectionPath, Device, Json, print_json, progress, say, sni
 from .topic import print_closest, print_topic, print_topics, show_breakdown, show_tree
 
 if TYPE_CHECKING:
+    from ...indexer.store.fields import Period
     from ...indexer.store.kinds import RunKind
-    from ...indexer.store.periods import Period
     from ...indexer.store.runs import Run
     from ...pipelines.analysis.breakdown import RunBreakdown
     from ...pipelines.analysis.runs import RunDetails

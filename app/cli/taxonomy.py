@@ -9,10 +9,9 @@ import typer
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from . import taxonomy_edits, taxonomy_files
-from .asking import Yes, ask_to_replace_edits
+from .asking import Yes, ask_to_replace_edits, free_name, say_name
 from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
-from .run_names import free_name, say_name
 from .taxonomy_edits import Name
 from .taxonomy_tree import WIDTH, Depth, check_depth, complete_names, outside, print_taxonomy, say_newest
 

@@ -10,13 +10,13 @@ import typer
 from ...indexer.store.kinds import COARSE
 from ...indexer.wording import counted
 from .cluster import fitted_told, names_told
-from .numbers import NegativeNumbers, group_numbers
+from .command_classes import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...indexer.store.periods import Period
+    from ...indexer.store.fields import Period
     from ...pipelines.topics import Breakdown, Topic, Topics
 
 SHADES = " ▁▂▃▄▅▆▇█"

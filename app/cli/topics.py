@@ -6,6 +6,7 @@ import typer
 
 from ...indexer.store.kinds import TOPIC
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .output import (
     CollectionPath,
     Device,
@@ -19,7 +20,6 @@ from .output import (
     progress,
     say,
 )
-from .run_names import free_name, say_name
 from .topic import print_topics
 
 if TYPE_CHECKING:

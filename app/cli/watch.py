@@ -8,8 +8,8 @@ import typer
 from ...indexer.files import check_target, write_output
 from ...indexer.store.kinds import WATCH
 from ...indexer.wording import counted
+from .asking import free_name, say_name
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, say_notes, snippet
-from .run_names import free_name, say_name
 
 if TYPE_CHECKING:
     from ...pipelines.watch import Watched

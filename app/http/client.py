@@ -24,9 +24,8 @@ from ...indexer.progress import Notify, silent
 from ...indexer.wording import counted
 from ...pipelines.label import Classified, Entailment, Labels, LabelSettings, check_sentences, make_labels
 from ..api.arguments import S, checked, settings_from
-from .parts import parts_of
 from .remote import NOTHING, READING, WRITING, RemoteMap, RemoteTopics, check_settings, options_of, remote_method
-from .wire import decode, encode
+from .wire import decode, encode, parts_of
 
 if TYPE_CHECKING:
     import httpx2

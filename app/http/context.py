@@ -19,8 +19,8 @@ from ..api.elsewhere import alive
 from ..api.opening import UNREADABLE
 from .guard import Guard, KeyFile
 from .hosted import Hosted, Hosts
-from .lanes import Lanes
 from .problems import MEDIA_TYPE, ProblemError
+from .queues import Lanes
 from .schemas import ProblemOut
 from .settings import ServeSettings
 

@@ -17,9 +17,8 @@ from ..api import Collection
 from ..api.elsewhere import searched_on
 from ..api.functions import Patience, patience
 from ..api.opening import UNREADABLE, Opening, open_sound
-from .batcher import MicroBatcher
-from .lanes import Lane, Lanes
 from .problems import ProblemError
+from .queues import Lane, Lanes, MicroBatcher
 from .settings import ServeSettings
 
 T = TypeVar("T")

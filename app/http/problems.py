@@ -13,7 +13,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...indexer.errors import SondeError, UsageError, WriterBusyError, nearest
-from .lanes import BusyError
+from .queues import BusyError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

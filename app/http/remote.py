@@ -254,7 +254,7 @@ def _with_labels_by_id(collection: Calls, given: dict[str, Any]) -> dict[str, An
     """Return arguments whose tables of labels are mappings; the service is asked for its id column only for a table."""
     if not any(name in given and not isinstance(given[name], str | dict | None) for name in LABELS_BY_ID):
         return given
-    from ...pipelines.label.truth import given_truth
+    from ...pipelines.label.examples import given_truth
 
     own = collection.call("read/id_column", {})
     return {name: given_truth(value, name, own) if name in LABELS_BY_ID else value for name, value in given.items()}

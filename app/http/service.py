@@ -1,23 +1,28 @@
-"""The application: routes, guard, limits and metrics for open collections."""
+"""The application: routes, guard, limits and metrics for open collections, and its description as OpenAPI."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from importlib import metadata
+from typing import Any
 
 from fastapi import FastAPI
 
 from . import problems
 from .context import Context, Measured, Metrics, Models
-from .described import describe
 from .guard import Guard, KeyFile
 from .hosted import Hosts
-from .lanes import BusyError
 from .origin import OwnPages
+from .problems import MEDIA_TYPE
+from .queues import BusyError
 from .routes import documents, methods, runs, search
 from .settings import ServeSettings
 
 ROUTERS = (search.router, search.judge_router, documents.router, runs.router, methods.router, documents.state_router)
+
+OPEN = ("/health", "/ready")
+"""Routes that need no key."""
+
 AGAIN = 10.0
 """Seconds after which the service tries again to load a collection that it could not load."""
 
@@ -44,7 +49,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     app.state.routes = [*app.routes, *(route for router in ROUTERS for route in router.routes)]
     for router in ROUTERS:
         app.include_router(router)
-    describe(app, keys=keys is not None)
+    _describe(app, keys=keys is not None)
     app.add_middleware(OwnPages, names=settings.names)
     app.add_middleware(Measured, metrics=app.state.metrics)
     problems.register(app)
@@ -68,3 +73,42 @@ async def _warm(app: FastAPI, hosts: Hosts) -> None:
             all_warm = await hosts.lanes.slow.run(hosts.warm)
             app.state.ready.set()
         await asyncio.sleep(0 if all_warm else AGAIN)
+
+
+def _describe(app: FastAPI, *, keys: bool) -> None:
+    """Have the application _describe itself as OpenAPI 3.1.
+
+    Args:
+        app: The application, with all its routes.
+        keys: Whether requests need a key.
+    """
+    usual = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            described = usual()
+            for response in _refusals(described):
+                response["content"][MEDIA_TYPE] = response["content"].pop("application/json")
+            if keys:
+                _require_keys(described)
+        return usual()
+
+    app.openapi = openapi
+
+
+def _refusals(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every response that is a problem document, which FastAPI describes as JSON of no special kind."""
+    for path in described["paths"].values():
+        for method in path.values():
+            for response in method["responses"].values():
+                if {MEDIA_TYPE, "application/json"} <= response.get("content", {}).keys():
+                    yield response
+
+
+def _require_keys(described: dict[str, Any]) -> None:
+    """Say that every route needs `Authorization: Bearer KEY`, but for those that say whether the service works."""
+    described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    described["security"] = [{"key": []}]
+    for path in OPEN:
+        for method in described["paths"].get(path, {}).values():
+            method["security"] = []

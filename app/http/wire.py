@@ -1,11 +1,12 @@
-"""Serialisation: results of the Python API to JSON, and back to the same types.
+"""Serialisation: results of the Python API to JSON and back, and documents in requests that a service can read.
 
 A type that JSON lacks becomes an object with one key that begins with "$". Only the classes listed here are created
 from JSON.
 """
 
+import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -13,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ...indexer.document import Document
 from ...indexer.errors import SondeError
 from ...indexer.store.kinds import RunKind, kind_of
 
@@ -53,6 +55,11 @@ TYPES = {
 """The classes that can be serialised, by module."""
 DTYPES = ("bool", "int32", "int64", "float16", "float32", "float64")
 """The array types that can be serialised."""
+
+AT_ONCE = 500
+"""Number of documents to write in one request."""
+MOST_BYTES = 2_000_000
+"""Bytes of the documents in one request; a service reads 4,000,000 unless it was told otherwise."""
 
 
 def encode(value: Any) -> Any:
@@ -153,3 +160,18 @@ _MARKS = {
 def _classes() -> dict[str, type[Any]]:
     top = __name__.rsplit(".", 3)[0]
     return {name: getattr(import_module(f"{top}.{home}"), name) for home, names in TYPES.items() for name in names}
+
+
+def parts_of(documents: Sequence[Document]) -> Iterator[list[Document]]:
+    """Yield documents for one request each: at most `AT_ONCE`, and `MOST_BYTES` as JSON unless one has more."""
+    part: list[Document] = []
+    held = 0
+    for each in documents:
+        size = len(json.dumps([each.text, each.title, each.key, each.metadata], default=str))
+        if part and (len(part) == AT_ONCE or held + size > MOST_BYTES):
+            yield part
+            part, held = [], 0
+        part.append(each)
+        held += size
+    if part or not documents:
+        yield part

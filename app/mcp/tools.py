@@ -6,9 +6,8 @@ from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
-from ...indexer.store.fields import json_value
+from ...indexer.store.fields import Period, json_value
 from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
-from ...indexer.store.periods import Period
 from ...indexer.wording import existing
 from ...pipelines.search.results import Hit, Mode, Results
 from ..api import Collection

@@ -12,7 +12,7 @@ from typing import Any
 from ...indexer.errors import SondeError
 from ...indexer.store.elsewhere import Answer, Question
 from ...pipelines.search.gather import OutOfReachError, Replica
-from ...pipelines.search.replica import ShardReplica
+from ...pipelines.search.shards import ShardReplica
 from .connect import reason
 from .kept import Kept
 

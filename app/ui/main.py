@@ -66,7 +66,7 @@ def _start(shelf: Workspace) -> None:
     if any(job.state == "running" for job in shelf.jobs.all()):
         go_to("data")
     st.title("Sonde", anchor=False)
-    import_module(".data.welcome", __package__).show_welcome(shelf)
+    import_module(".data.page", __package__).show_welcome(shelf)
 
 
 def _explore() -> None:

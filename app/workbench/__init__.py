@@ -1,5 +1,5 @@
 """The workbench, a client in plain JavaScript: map, search, table and charts of a collection that narrow each other."""
 
-from .assets import script, style
+from .page import script, style
 
 __all__ = ["script", "style"]

@@ -1,15 +1,24 @@
-"""One HTML file with the workbench, its table and the texts: it works without a server and without a network."""
+"""The client as one script and one style sheet, and one HTML file that holds it with a table and its texts."""
 
 import base64
 import hashlib
 import html
 import json
+import re
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from .assets import script, style
+MODULES = (
+    "dom.js", "polygon.js", "table.js", "selection.js", "state.js", "view.js", "near.js", "points.js", "raster.js",
+    "overlay.js", "hand.js", "map.js", "bars.js", "histogram.js", "legend.js", "parts.js", "order.js", "documents.js",
+    "drawer.js", "workbench.js",
+)  # fmt: skip
+"""In an order in which each module comes after those that it imports."""
+_IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=class |function |const |async )", re.MULTILINE)
 
 Document = tuple[str, str, str, dict[str, Any]]
 """Id, title, text, and metadata that the table does not hold."""
@@ -83,3 +92,17 @@ def _packed(content: bytes) -> str:
 
 def _digest(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+@cache
+def script() -> str:
+    """Return the client as one ES module without imports, which exports `mount`; every top-level name is unique."""
+    folder = Path(__file__).parent
+    parts = [_EXPORT.sub("", _IMPORT.sub("", (folder / name).read_text("utf-8"))) for name in MODULES]
+    return "\n".join([*parts, "export { mount };\n"])
+
+
+@cache
+def style() -> str:
+    """Return the style sheet; every rule lies below `.wb` or names a class that begins so."""
+    return (Path(__file__).parent / "style.css").read_text("utf-8")

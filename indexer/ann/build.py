@@ -8,12 +8,11 @@ import numpy as np
 from ..errors import UsageError
 from ..progress import tell
 from . import kinds
-from .devices import out_of_memory, search_device
+from .devices import faiss, faiss_gpu, out_of_memory, search_device, threads
 from .exact import VectorSource
 from .gpu import Gpu, fill, free_bytes, gpu_of
 from .index import AnnIndex
 from .kinds import PQ_LEAST, PRODUCT_KINDS, OnGpu, choose_kind
-from .library import faiss, faiss_gpu, threads
 from .place import place_for
 from .settings import GPU_KINDS, TARGET, AnnInfo, AnnSettings, Kind
 from .storage import Nodes

@@ -1,22 +1,80 @@
-"""The device on which vectors are searched, by name; and what happens if a GPU has no memory left."""
+"""FAISS, the device on which it searches vectors, and what happens if a GPU has no memory left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from importlib import import_module
 from types import FunctionType
 from typing import Any, TypeVar
 
 from ..errors import MissingExtraError, UsageError
 from ..progress import tell
-from .library import GPU_COMMAND, faiss, has_gpu
 
 C = TypeVar("C")
+
+GPU_COMMAND = "pip uninstall -y faiss-cpu, then pip install 'faiss-gpu>=1.15' (see docs/gpu.md)"
+"""Both packages hold the module faiss, so the one in the base has to go first."""
 
 _ASKED: ContextVar[str] = ContextVar("device", default="auto")
 
 _OUT_OF_MEMORY = ("memory allocation error", "alloc fail", "out of memory", "out_of_memory")
 """Texts of FAISS's errors: the first with cuVS, the second without it, the others from CUDA or RMM."""
+
+
+def faiss() -> Any:
+    """The FAISS module; MissingExtraError where it is not installed."""
+    try:
+        return import_module("faiss")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("FAISS", "all", "vector search") from error
+
+
+def has_gpu() -> bool:
+    """Whether the installed FAISS can use a GPU and finds one; MissingExtraError where FAISS is not installed."""
+    module = faiss()
+    return hasattr(module, "StandardGpuResources") and module.get_num_gpus() > 0
+
+
+def faiss_gpu() -> Any:
+    """The FAISS module, checked to reach a GPU.
+
+    Raises:
+        MissingExtraError: FAISS was built without GPU support.
+        UsageError: It has GPU support, and finds no GPU.
+    """
+    module = faiss()
+    if not hasattr(module, "StandardGpuResources"):
+        raise MissingExtraError("FAISS with GPU support", "", "an index on device 'cuda'", GPU_COMMAND)
+    if module.get_num_gpus() < 1:
+        raise UsageError("device 'cuda' was asked for and FAISS finds no GPU; use device 'cpu'")
+    return module
+
+
+@contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Let FAISS use `count` threads within the block, and as many as before after it."""
+    module = faiss()
+    before = module.omp_get_max_threads()
+    if count is not None:
+        module.omp_set_num_threads(count)
+    try:
+        yield
+    finally:
+        module.omp_set_num_threads(before)
+
+
+def faiss_package() -> str:
+    """Return the distribution that FAISS came in."""
+    from importlib import metadata
+
+    for name in ("faiss-gpu-cuvs", "faiss-gpu"):
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+        return name
+    return "faiss-cpu"
 
 
 @contextmanager

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..progress import tell
 from . import kinds
-from .devices import out_of_memory, search_device
+from .devices import faiss, faiss_gpu, out_of_memory, search_device
 from .exact import BLOCK, ROUNDING, VectorSource
-from .library import faiss, faiss_gpu
 from .settings import Kind
 
 T = TypeVar("T")

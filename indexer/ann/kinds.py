@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .library import faiss, threads
+from .devices import faiss, threads
 from .settings import AnnSettings, Kind
 
 LINKS = 32

@@ -181,7 +181,7 @@ def place_for(kind: Kind, vectors: int, device: str) -> Place:
 
 
 def _codes(kind: Kind, index: Any) -> Any:
-    from .library import faiss
+    from .devices import faiss
 
     return faiss().downcast_index(index.storage) if kind == "hnsw" else index
 

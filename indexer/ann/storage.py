@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import reading_array
 from ..errors import SondeError
 from ..files import CHECK_DISK, DISK_FAILED, WINDOWS, replace_file, share, sync_file, sync_folder
-from ..small_files import read_json
+from ..small_files import read_json, reading_array
+from .devices import faiss
 from .exact import BLOCK, VectorSource, row_blocks
-from .library import faiss
 from .settings import AnnInfo
 
 

@@ -10,12 +10,11 @@ from ..progress import silent
 from .bert import bert_weights
 from .encoder import Encoder
 from .forward import Replica
-from .graphs import CudaGraphs
 from .growth import growth
 from .memory import Notify
 from .models import Located
 from .onnx_replica import BertSession, OnnxReplica
-from .packed_replica import PackedReplica
+from .packed_replica import CudaGraphs, PackedReplica
 from .plain import PlainModel
 from .plain_static import PlainStatic, StaticReplica
 from .settings import EncoderSettings, ModelSpec, cores

@@ -1,4 +1,4 @@
-"""From a model's name to its folder: a typing mistake never reaches the network."""
+"""From a model's name to its folder and its languages: a typing mistake never reaches the network."""
 
 import difflib
 import importlib.util
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SondeError, UsageError, arg
+from ..languages import normalise
+from .settings import ModelSpec
 from .weights import file_digest
 
 UNWANTED = [
@@ -16,6 +18,10 @@ UNWANTED = [
     *("*.py", "onnx/*", "openvino/*", "coreml/*", "checkpoint-*/*"),
 ]
 """Never fetched: pickles and code, which Sonde does not load, and the same weights for other programs."""
+
+CARD = "README.md"
+LARGEST_CARD = 1 << 20
+"""Bytes of a card above which it is not read."""
 
 
 def fetch_model(repository: str, revision: str | None, notify: Callable[[str], object], field: str = "model") -> Path:
@@ -173,3 +179,41 @@ def _unknown(name: str) -> str:
     guess = f"did you mean {meant[0]!r}? Give" if meant else "give"
     choices = " or ".join(repr(model) for model in known)
     return f"unknown model {name!r}: {guess} {choices}, a folder, or a hub name such as {_DEFAULT_REPOSITORY}"
+
+
+def known_languages(spec: ModelSpec) -> frozenset[str] | None:
+    """Return the ISO 639-1 codes of the languages that a model was trained on; None if its card does not list them.
+
+    The card is the file README.md in the model's folder, whose first lines have the entry `language`. The network is
+    never used. "multilingual" is no list.
+    """
+    tier, _, base = spec.name.partition(":")
+    name = (base or DEFAULT_MODEL) if tier == STATIC_MODEL else spec.name
+    if name == DEFAULT_MODEL:
+        return frozenset({"en"})
+    folder = _folder(name, spec.revision)
+    return _listed(folder / CARD) if folder else None
+
+
+def _folder(name: str, revision: str | None) -> Path | None:
+    if Path(name).is_absolute():
+        return Path(name)
+    try:
+        return cached(name, revision)
+    except SondeError:
+        return None
+
+
+def _listed(card: Path) -> frozenset[str] | None:
+    from huggingface_hub import metadata_load
+    from yaml import YAMLError
+
+    try:
+        if card.stat().st_size > LARGEST_CARD:
+            return None
+        found = (metadata_load(card) or {}).get("language")
+    except (OSError, ValueError, YAMLError, RecursionError):  # a card is written by hand
+        return None
+    names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    codes = [normalise(str(name)) for name in names]
+    return frozenset(code for code in codes if code) if codes and all(codes) else None

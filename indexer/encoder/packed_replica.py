@@ -1,14 +1,18 @@
-"""Runs plain models on a GPU: unpadded batches of few sizes, replayed as CUDA graphs; docs/decisions/0034."""
+"""Runs plain models on a GPU: unpadded batches of few sizes, replayed as CUDA graphs; docs/decisions/0034.
+
+A CUDA graph is the launches of a forward pass, recorded once and started with one call. Each operation of torch
+releases Python's lock and waits to get it back. If other threads run Python, as in an index run, it waits up to five
+milliseconds. A forward pass has about seventy operations; a replay is one.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..progress import silent
-from .graphs import Graphs, Work
 from .memory import Notify, Sparing
 from .packed_bert import PackedBert, Room
 from .plain import PlainModel
@@ -20,6 +24,43 @@ if TYPE_CHECKING:
 
 MOST_GRAPHS = 32
 """Sizes that are captured; others, which are rare, run operation by operation."""
+
+Work = Callable[[], "torch.Tensor"]
+
+
+class Graphs(Protocol):
+    """Records work on fixed tensors."""
+
+    def capture(self, work: Work) -> Work:
+        """Return a function that repeats the work, which has run before; every call fills the same tensor.
+
+        Raises:
+            RuntimeError: The device cannot record the work.
+        """
+        ...
+
+
+class CudaGraphs:
+    """Records on one CUDA device, all graphs in one pool of memory: only one may run at a time."""
+
+    def __init__(self) -> None:
+        self._pool: Any = None
+
+    def capture(self, work: Work) -> Work:
+        """Return a function that replays the work."""
+        import torch
+
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may use the device meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            found = work()
+        self._pool = self._pool or graph.pool()
+
+        def replay() -> "torch.Tensor":
+            graph.replay()
+            return found
+
+        return replay
 
 
 class Coming(NamedTuple):

@@ -8,7 +8,7 @@ from shlex import quote
 
 from ..document import Document
 from ..encoder import ModelSpec
-from ..encoder.known_languages import known_languages
+from ..encoder.models import known_languages
 from ..languages import detect, english_name
 from ..wording import either
 

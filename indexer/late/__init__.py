@@ -1,10 +1,8 @@
 """The late index: compressed token embeddings of passages, derived from their texts and rebuildable."""
 
-from .codec import LEAST, Codec, token_rows
+from .codec import LEAST, Codec, Rarity, token_rows
 from .files import LateInfo
-from .index import REPAIR, LateIndex, key
-from .rarity import Rarity
-from .threads import one_thread_each
+from .index import REPAIR, LateIndex, key, one_thread_each
 from .writer import LateWriter
 
 __all__ = [

@@ -13,12 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arrays import reading_array
 from ..errors import SondeError
 from ..files import sha256, write_durably
-from ..small_files import read_json
-from .codec import Codec
-from .rarity import Rarity
+from ..small_files import read_json, reading_array
+from .codec import Codec, Rarity
 
 VERSION = 1
 INFO, CODEC, RARITY = "info.json", "codec.npy", "rarity.npy"

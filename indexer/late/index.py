@@ -1,9 +1,13 @@
-"""Reading a late index: the pooled tokens of passages by row, checked one by one."""
+"""Reading a late index: the pooled tokens of passages by row, checked one by one; and one thread to work on them."""
 
 import os
+import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +24,10 @@ ATTEMPTS = 3
 REPAIR = "run `sonde repair`"
 LINE = 32
 """Bytes of a line of the table."""
+
+_limiting = threading.Lock()
+_inside = 0
+_limits: Any = None
 
 
 class LateIndex:
@@ -144,3 +152,34 @@ class Opened:
             return self.codes[start:end].tobytes()
         # Not through the mapping, so that what was read does not count as memory of the process.
         return os.pread(self._stream.fileno(), (end - start) * width, self.codes.offset + start * width)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Let every thread multiply matrices by itself.
+
+    Workers that each use all cores take twice the processor's time; and on a busy machine, the threads of one small
+    product wait for each other longer than it takes.
+
+    The limit holds for the whole process, until the last of those that are inside leaves.
+    """
+    global _inside, _limits
+    with _limiting:
+        if not _inside:
+            _limits = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _limiting:
+            _inside -= 1
+            if not _inside:
+                _limits.restore_original_limits()
+
+
+@cache
+def _controller() -> Any:
+    """Return what limits the libraries; finding them takes milliseconds, so it is done once."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,13 +1,13 @@
-"""What the string in a cell can mean: a number, a boolean, a list or a date, in the ways in which people write them."""
+"""What the string in a cell can mean: a number, an amount, a boolean, a list, a date, a month, as people write them."""
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 
 from ..document import Value
-from .nested import MOST_VALUES, NestedError
-from .values import INT64, natural
+from .values import INT64, MOST_VALUES, NestedError, natural
 
 NOTHING = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "?", "#n/a"}
 """What stands for a missing value among values of a type, in small letters."""
@@ -20,6 +20,12 @@ _COMMA = re.compile(r"-?(0|[1-9]\d*|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?")
 """1.234,50, as in most of Europe."""
 _EITHER = re.compile(r"-?\d{1,3}[,.]\d{3}|-?\d+")
 """1,234 is one number or the other."""
+
+_SIGN = r"(?:[A-Z]{3}|[%$¢£¤¥฿₠-\u20cf])"
+_NUMBER = r"-?\d[\d.,]*|-?[.,]\d+"
+_AMOUNT = re.compile(rf"(-?)({_SIGN})\s*({_NUMBER})|({_NUMBER})\s*({_SIGN})")
+"""An amount; the sign is that of a currency or of per cent, or the three letters of a currency."""
+
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?)?")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
@@ -28,10 +34,30 @@ _STAMPS = ("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%a %b %d %H:
 _FORMATS = (*(day + clock for day in _DAYS + _WORDED for clock in _CLOCKS), *_STAMPS)
 """Formats of strptime, in the order in which they are tried."""
 
+_YEAR, _MONTH = r"(?:19\d\d|20\d\d|2100)", r"(?:0[1-9]|1[0-2])"
+_WORD = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_FORMS = (
+    ("%Y-%m", rf"{_YEAR}-{_MONTH}"),
+    ("%Y/%m", rf"{_YEAR}/{_MONTH}"),
+    ("%m/%Y", rf"{_MONTH}/{_YEAR}"),
+    ("%b %Y", rf"{_WORD} {_YEAR}"),
+    ("%B %Y", rf"{_WORD} {_YEAR}"),
+)
+"""How months are read, each with the pattern of its form: short and full names are two forms."""
+_LIKE_A_MONTH = re.compile(
+    rf"{_YEAR}[-/.]{_MONTH}|(?:{_MONTH}|[1-9])[-/.]{_YEAR}|{_WORD}\.?[ -]{_YEAR}|{_YEAR}[ -]{_WORD}", re.IGNORECASE
+)
+_SEASON = re.compile(rf"({_YEAR})[-/](\d\d)")
+
 Parse = Callable[[str], Value]
 """Gives the value that a stripped string means; a ValueError says that it means none of this kind."""
 Form = tuple[str, Parse]
 """How a column writes its values: the type with the decimal separator or the format of dates, and what reads it."""
+
+ParseMonth = Callable[[str], date]
 
 
 def parses_all(parse: Parse, texts: Sequence[str]) -> bool:
@@ -94,6 +120,20 @@ def with_comma(text: str) -> Value:
     return natural(float(text.replace(".", "").replace(",", ".")))
 
 
+def usual_sign(texts: Sequence[str]) -> str:
+    """Return the sign that more than half of the texts have; "" if there is none."""
+    signs = Counter(found[2] or found[5] for text in texts if (found := _AMOUNT.fullmatch(text)))
+    return next((sign for sign, count in signs.items() if 2 * count > len(texts)), "")
+
+
+def without_sign(text: str, sign: str) -> str:
+    """Return the number of an amount with this sign; any other text as it is."""
+    found = _AMOUNT.fullmatch(text)
+    if not found or (found[2] or found[5]) != sign:
+        return text
+    return found[4] or found[1] + found[3]
+
+
 def json_list(text: str) -> Value:
     """A list written as JSON."""
     if not text.startswith("[") or len(text) > MOST_VALUES:
@@ -136,5 +176,43 @@ def dated_by(pattern: str) -> Parse:
     def parse(text: str) -> date:
         moment = datetime.strptime(text, pattern)
         return moment if clock else moment.date()
+
+    return parse
+
+
+def common_month(texts: Sequence[str]) -> tuple[str, ParseMonth] | None:
+    """Return what reads months of the one form that all texts share, in the years from 1900 to 2100.
+
+    None if there is no such form, or if the texts are seasons.
+    """
+    if are_seasons(texts):
+        return None
+    return next((form for form in month_forms() if texts and parses_all(form[1], texts)), None)
+
+
+def month_forms() -> list[tuple[str, ParseMonth]]:
+    """Return the forms of months, "date:" and a format of strptime, with what reads them."""
+    return [(f"date:{form}", _read_by(form, pattern)) for form, pattern in _FORMS]
+
+
+def are_seasons(texts: Sequence[str]) -> bool:
+    """Whether the texts are different seasons or school years: 2009-10 and 2010-11, each with the year that follows."""
+    found = [_SEASON.fullmatch(text) for text in texts]
+    follows = all(match and int(match[2]) == (int(match[1]) + 1) % 100 for match in found)
+    return follows and len(set(texts)) > 1
+
+
+def looks_like_a_month(text: str) -> bool:
+    """Whether a text looks like a month, in whatever form."""
+    return _LIKE_A_MONTH.fullmatch(text) is not None
+
+
+def _read_by(form: str, pattern: str) -> ParseMonth:
+    whole = re.compile(pattern, re.IGNORECASE)
+
+    def parse(text: str) -> date:
+        if not whole.fullmatch(text):
+            raise ValueError(text)
+        return datetime.strptime(text, form).date()
 
     return parse

@@ -1,7 +1,8 @@
 """A reader process, seen from its parent: started, followed, and ended when it takes too long.
 
-A file from a stranger can make the library that reads it hang, crash or take all memory. So each file is read in a
-process of its own, which can be ended. docs/decisions/0029 has the reasons.
+A file from a stranger can make the library that reads it hang, crash or take all memory. So each table is read in a
+process of its own, which can be ended; one process reads text files one after the other, and another follows one that
+ended. docs/decisions/0029 has the reasons.
 """
 
 import json
@@ -12,12 +13,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from .frames import Decoder, error_of, option_fields
+from ..document import Document, Skipped
+from .frames import Decoder, error_of, item_of, option_fields
 from .source import ReadOptions
 
 SECONDS = 60.0
@@ -26,6 +29,12 @@ SECONDS_PER_BYTE = 1e-5
 """and for each byte that it reads or hands over."""
 _LARGEST_FRAME = 1 << 30
 _CHECKED_EVERY = 0.25
+
+_AHEAD = 8
+"""Files that are asked for at once, so that the process reads on while the parent works."""
+_LONG = 4_096
+"""Bytes of a request that waits for others to be answered: all must fit into a pipe, or both sides could wait."""
+
 _CODE = """
 import json, sys
 request = json.loads(sys.argv[1])
@@ -154,3 +163,59 @@ def pipe_of(path: Path | None) -> IO[Any] | int:
     except (OSError, ValueError, AttributeError):
         return subprocess.PIPE if sys.stdin is not None else subprocess.DEVNULL
     return sys.stdin
+
+
+class TextReaders:
+    """Reads files, given as keys and paths; one that ends its process is skipped."""
+
+    def __init__(self, files: Sequence[tuple[str, Path]], options: ReadOptions) -> None:
+        self._files = files
+        self._options = options
+        self._child: Child | None = None
+
+    def items(self) -> Iterator[Document | Skipped]:
+        """Each file in turn as a document, or why it is none."""
+        asked: deque[tuple[str, Path]] = deque()
+        unasked = deque(self._files)
+        answers: deque[Document | Skipped] = deque()
+        while asked or unasked:
+            try:
+                self._ask(asked, unasked)
+                answers += self._answered()
+            except DiedError as error:
+                answers.append(Skipped(asked[0][0], str(error)))
+                unasked.extendleft(reversed([*asked][1:]))
+                while len(asked) > 1:
+                    asked.pop()
+                self.close()
+            while answers:
+                asked.popleft()
+                yield answers.popleft()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._child is not None:
+            self._child.close()
+        self._child = None
+
+    def _ask(self, asked: deque[tuple[str, Path]], unasked: deque[tuple[str, Path]]) -> None:
+        if self._child is None:
+            self._child = Child("texts", self._options, {}, subprocess.PIPE)
+        pipe = cast("IO[bytes]", self._child.process.stdin)
+        while unasked and len(asked) < _AHEAD:
+            key, path = unasked[0]
+            line = json.dumps([key, str(path)]).encode() + b"\n"
+            if asked and len(line) > _LONG:
+                return
+            asked.append(unasked.popleft())
+            try:
+                pipe.write(line)
+                pipe.flush()
+            except OSError:
+                return  # it has ended, which shows when an answer is read
+
+    def _answered(self) -> list[Document | Skipped]:
+        assert self._child is not None
+        fields = self._child.frame()["items"]
+        self._child.allow()
+        return [cast("Document | Skipped", item_of(one)[1]) for one in fields]

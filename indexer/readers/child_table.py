@@ -1,5 +1,6 @@
-"""A table or a stream that a reader process reads: the source that the parent works with."""
+"""A table or a stream that a reader process reads, as the parent sees it; and whether its file changed."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from .child import Child, DiedError, pipe_of
 from .formats import format_by_name
 from .frames import item_of, set_head
 from .source import Item, Meter, Place, ReadOptions, Source, source_errors
-from .unchanged import Unchanged
 
 LATE = 5.0
 """Seconds without data from a pipe, or standard input, after which the user is told what is awaited."""
@@ -154,3 +154,41 @@ def _hand_on(pipe: Any) -> None:
         shutil.copyfileobj(sys.stdin.buffer, pipe)
     with suppress(OSError):
         pipe.close()
+
+
+_HEAD = 1 << 16
+
+
+class Unchanged:
+    """The state of a file at the beginning of a pass."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._status = path.stat()
+        self._head = self._digest(self._status.st_size)
+
+    def check(self, name: str) -> None:
+        """Fail if the file was truncated or overwritten since then.
+
+        A file that only grew, or that another file replaced, was read completely.
+
+        Raises:
+            SondeError: It has changed.
+        """
+        try:
+            now = self._path.stat()
+            if (now.st_dev, now.st_ino) != (self._status.st_dev, self._status.st_ino):
+                return  # the pass has read the file that had this name before
+            same = now.st_size == self._status.st_size and now.st_mtime_ns == self._status.st_mtime_ns
+            grown = now.st_size > self._status.st_size and self._digest(self._status.st_size) == self._head
+        except OSError:
+            return  # it was removed, and the pass has read the whole of it
+        if not same and not grown:
+            raise SondeError(
+                f"{name} changed while it was being read, so parts of it may be missing: run the same command again"
+            )
+
+    def _digest(self, size: int) -> bytes:
+        """Return a digest of the beginning, as far as the file had it."""
+        with self._path.open("rb") as file:
+            return hashlib.sha256(file.read(min(size, _HEAD))).digest()

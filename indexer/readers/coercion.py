@@ -9,7 +9,6 @@ from typing import Any
 from ..document import TYPES, Value
 from ..errors import UsageError, arg, did_you_mean
 from ..wording import counted, on_one_line
-from .amounts import usual_sign, without_sign
 from .cell_parsers import (
     NOTHING,
     Form,
@@ -19,11 +18,13 @@ from .cell_parsers import (
     dated_by,
     iso_date,
     json_list,
+    month_forms,
     number_forms,
     real,
+    usual_sign,
+    without_sign,
 )
 from .column_types import NAMED, ColumnType, kind_of
-from .months import month_forms
 from .values import INT64, cell_text, natural
 
 _FORMAT = "date:"

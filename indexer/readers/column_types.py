@@ -9,17 +9,20 @@ from ..document import Value
 from .cell_parsers import (
     NOTHING,
     Parse,
+    are_seasons,
     boolean,
     common_date,
+    common_month,
     common_number,
     date_forms,
     integer,
     iso_date,
     json_list,
+    looks_like_a_month,
+    month_forms,
     parses_all,
     real,
 )
-from .months import are_seasons, common_month, looks_like_a_month, month_forms
 from .values import cell_text, natural
 
 NAMED = {

@@ -9,11 +9,10 @@ from typing import Any
 
 from ..document import Document, Skipped
 from ..errors import UsageError, as_text
-from .nested import NestedError
 from .python_objects import is_table, kind_fault, plain_metadata, python_source
 from .reading import metadata_strings, string_fault
 from .source import Meter, ReadOptions, Row
-from .values import natural
+from .values import NestedError, natural
 
 _OWN = ("id", "text", "title", "metadata")
 _ALIKE = 0.8

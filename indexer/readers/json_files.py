@@ -11,8 +11,8 @@ from ..document import Skipped
 from ..errors import SondeError, arg
 from .bytestream import SAMPLE_BYTES, ByteStream
 from .encoding import decoded_lines, detect_encoding, named_encoding
-from .nested import DEEPEST, too_deep
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
+from .values import DEEPEST, too_deep
 
 _LONGEST_LINE = 1 << 28
 TOO_MANY_DIGITS = "too many digits: write it as a string, in double quotes"

@@ -8,10 +8,9 @@ from typing import Any
 from ..document import Document, Skipped, Value
 from ..errors import UsageError
 from ..wording import listed
-from .nested import NestedError, flattened
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
 from .tables import BATCH_ROWS, index_columns, rows_of
-from .values import natural
+from .values import NestedError, flattened, natural
 
 _ACCEPTED = (
     "a path, a list or generator of str, dict or Document, a pandas or Polars DataFrame or Series, an Arrow table or "

@@ -13,9 +13,8 @@ from .column_finder import Roles, document_columns, find_columns
 from .column_types import ColumnType
 from .columns import Columns, merged
 from .encoding import broken_byte, is_undecoded
-from .nested import LISTS, NestedError, weight
 from .source import Item, Meter, Place, ReadOptions, Row, Source, source_errors
-from .values import cell_text, id_text, natural
+from .values import LISTS, NestedError, cell_text, id_text, natural, weight
 
 
 class DocumentMaker:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from ..document import Value
 from ..errors import UsageError
-from .amounts import usual_sign, without_sign
-from .cell_parsers import NOTHING
+from .cell_parsers import NOTHING, usual_sign, without_sign
 from .coercion import coerced
 from .column_types import kind_of, looks_like_dates
 from .values import cell_text

@@ -12,7 +12,7 @@ from ..document import Document, Skipped
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from .coercion import check_types
 from .columns import Columns
-from .nested import NestedError, flattened
+from .values import NestedError, flattened
 
 SUFFIXES = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},

@@ -17,7 +17,7 @@ from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
 from ..wording import counted, shown_path
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream, not_compressed
-from .child_texts import TextReaders
+from .child import TextReaders
 from .columns import Columns
 from .encoding import detect_encoding
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors

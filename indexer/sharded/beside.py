@@ -27,9 +27,9 @@ from ..upkeep.model import catch_up
 from . import COLLECTION
 from .generations import generation_number, newest_generation
 from .layout import ShardedGeneration, Sharding, ShardState, shard_folder
+from .manifest import alone
+from .objects import LocalTruth
 from .order import ORDER, read_order, write_order
-from .truth import LocalTruth
-from .work import alone
 
 if TYPE_CHECKING:
     from .shard import ShardTask

@@ -18,8 +18,7 @@ from . import COLLECTION, address_of
 from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
 from .layout import DIGITS, RUNS, Published, ShardedGeneration
 from .manifest import MANIFEST, files_in, has_manifest
-from .objects import Objects, store_errors
-from .truth import LocalTruth
+from .objects import LocalTruth, Objects, store_errors
 
 CACHE = "SONDE_CACHE"
 """Environment variable: the folder of the copies."""

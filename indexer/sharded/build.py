@@ -55,11 +55,11 @@ from .layout import (
     shard_folder,
     work_folder,
 )
+from .manifest import LEARNED
+from .objects import LocalTruth
 from .runs import ChangeRuns, known_columns_of_runs, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
-from .truth import LocalTruth
-from .work import LEARNED
 
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
 """Runs the tasks of one run, in any order and place, and yields what each did."""

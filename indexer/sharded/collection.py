@@ -12,9 +12,8 @@ from ..store.catalog import ID_COLUMN, Catalog
 from ..store.collection import LoadEncoder, StoredCollection
 from ..store.elsewhere import Elsewhere
 from ..store.export import ORIGIN
-from ..store.joined import JoinedCatalog
+from ..store.joined import JoinedCatalog, Numbers
 from ..store.lock import no_collection, refuse_links, writer_lock
-from ..store.numbers import Numbers
 from ..store.view import View
 from . import COLLECTION
 from .bucket import bucket_of

@@ -5,7 +5,7 @@ from pathlib import Path
 from ..errors import WriterBusyError
 from .bucket import bucket_of
 from .layout import ShardedGeneration
-from .truth import LocalTruth
+from .objects import LocalTruth
 
 
 def commit(folder: Path, new: ShardedGeneration) -> None:

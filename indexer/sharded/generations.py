@@ -8,7 +8,7 @@ from ..errors import SondeError
 from ..small_files import read_small
 from ..store.lock import MANIFEST
 from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, coming_note
-from .truth import LocalTruth, Truth
+from .objects import LocalTruth, Truth
 
 KEPT = 2
 """Generations whose versions are kept: a reader may have opened the one before the newest. `compact` keeps one."""

@@ -19,9 +19,9 @@ from ..store.late import is_wanted, uncovered
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
 from .layout import ShardedGeneration, work_folder
+from .manifest import LEARNED, learned_folder
 from .shard import Action, ShardTask
 from .view import JoinedView
-from .work import LEARNED, learned_folder
 
 
 def build_late_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> LateReport:

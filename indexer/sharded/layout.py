@@ -13,8 +13,8 @@ from ..errors import SondeError
 from ..small_files import parsed, sealed, unsealed
 from ..store.rules import is_types
 from . import COLLECTION
+from .objects import LocalTruth, Truth
 from .order import MOST_READ
-from .truth import LocalTruth, Truth
 
 FORMAT = 2
 FORMAT_WITH_MODEL = 3

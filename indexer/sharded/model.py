@@ -25,9 +25,9 @@ from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
 from .generations import newest_generation
 from .layout import ShardedGeneration, Sharding
+from .objects import LocalTruth
 from .runs import ChangeRuns
 from .shard import ShardTask
-from .truth import LocalTruth
 
 _TUNED = "tuned.json"
 """The search settings that were tuned with the model that is kept in a folder."""

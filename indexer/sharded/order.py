@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import reading_array
 from ..errors import SondeError
 from ..files import write_durably
+from ..small_files import reading_array
 
 ORDER = "order.npy"
 MOST_READ = 2**52

@@ -24,10 +24,9 @@ from ..upkeep.delete import compact, delete_chosen, vectors_size
 from ..upkeep.repair import repair
 from .beside import embed_shard, take_embeddings
 from .layout import Sharding, ShardState, shard_folder
-from .manifest import MANIFEST, manifest_of, publish
+from .manifest import LEFT_OUT, MANIFEST, alone, begun, manifest_of, publish
 from .order import ORDER, read_order, write_order
 from .spool import first_places, last_places, read_spool, spool_file, spools
-from .work import LEFT_OUT, alone, begun
 
 Action = Literal["index", "delete", "compact", "repair", "late", "without late", "embed beside", "model"]
 

@@ -12,8 +12,7 @@ from ..errors import SondeError
 from ..late import LateIndex
 from ..lexical.joined import JoinedLexicalIndex
 from ..store.derived import Loaded, lexical_folder
-from ..store.joined import JoinedCatalog
-from ..store.numbers import Numbers
+from ..store.joined import JoinedCatalog, Numbers
 from ..store.segments import Segments
 from ..store.view import Generation, View
 

@@ -20,10 +20,9 @@ from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
 from .documents import document_numbers
 from .fields import Field, distinct_names, json_value, stored_text
-from .formulas import Formulas
 from .runs import RunColumns
+from .spreadsheets import Formulas, Workbook
 from .view import View, document_vectors
-from .workbook import Workbook
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,12 +1,12 @@
-"""Typed metadata: how Python values are stored in the catalog's columns, and how a column's type widens."""
+"""Typed metadata: how the catalog stores Python values, how a column's type widens, and periods of dates."""
 
 import json
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal, get_args
 
 from ..document import Value
 
@@ -14,6 +14,11 @@ STORED_INTEGERS = range(-(2**63), 2**63)
 EXACT_INTEGERS = 2**53
 """Integers below this are exact as real numbers."""
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].*)?)?)?")
+
+Period = Literal["year", "quarter", "month", "week", "day"]
+PERIODS: tuple[Period, ...] = get_args(Period)
+PRECISION: dict[Period, int] = {"year": 4, "quarter": 7, "month": 7, "week": 10, "day": 10}
+"""The first characters of an ISO date that tell in which period it lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +169,62 @@ def canonical(metadata: Mapping[str, Value]) -> str:
     """Return one text for equal metadata, whatever the order of its fields; missing values count as absent."""
     present = {name: [type_of(value), stored_text(value)] for name, value in metadata.items() if type_of(value)}
     return json.dumps(present, sort_keys=True, ensure_ascii=False)
+
+
+def period_of(day: date, period: Period) -> str:
+    """Return the period of a day: 2026, 2026-Q2, 2026-04, 2026-W16 (ISO 8601) or 2026-04-14; sorted, in order."""
+    if period == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year:04d}-W{week:02d}"
+    if period == "quarter":
+        return f"{day.year:04d}-Q{_quarter(day)}"
+    return day.isoformat()[: PRECISION[period]]
+
+
+def periods_between(first: date, last: date, period: Period, most: int) -> list[str]:
+    """Return all periods from one day to another, both included, in order.
+
+    Args:
+        first: A day of the first period.
+        last: A day of the last period.
+        period: Their length.
+        most: Stop after this number of periods plus one, at least 0.
+    """
+    found: dict[str, None] = {}
+    try:
+        while first <= last and len(found) <= most:
+            found[period_of(first, period)] = None
+            first = _NEXT[period](first)
+    except (OverflowError, ValueError):  # after the last day that Python knows
+        pass
+    return list(found)
+
+
+def name_times(values: Collection[Value]) -> bool:
+    """Whether all values are texts that name a month or a day, such as 2024-05; a year alone counts as a number."""
+    return bool(values) and all(
+        isinstance(value, str) and not value.strip().isdecimal() and first_day(value) is not None for value in values
+    )
+
+
+def by_time(text: Any) -> str:
+    """Return the key that sorts texts for which `name_times` is true, in order of time."""
+    return str(text).strip()
+
+
+def _quarter(day: date) -> int:
+    return (day.month + 2) // 3
+
+
+def _next_month(day: date) -> date:
+    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+_NEXT: dict[Period, Callable[[date], date]] = {
+    "year": lambda day: date(day.year + 1, 1, 1),
+    "quarter": lambda day: _next_month(day.replace(month=3 * _quarter(day), day=1)),
+    "month": _next_month,
+    "week": lambda day: day + timedelta(days=7 - day.weekday()),
+    "day": lambda day: day + timedelta(days=1),
+}
+"""The first day of the period after that of a day."""

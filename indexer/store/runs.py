@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import reading_array
 from ..encoder import ModelSpec
 from ..errors import SondeError, UsageError
+from ..small_files import reading_array
 from ..wording import counted, existing, on_one_line
 from .catalog import Catalog
 from .kinds import NAME_SUFFIX, Column, RunKind, kind_of

@@ -10,9 +10,9 @@ from typing import IO
 import numpy as np
 
 from ..ann import to_float32
-from ..arrays import reading_array
 from ..errors import SondeError
 from ..files import sha256, write_durably
+from ..small_files import reading_array
 from .lock import whole_of
 
 SCATTERED = 1_024

@@ -11,9 +11,18 @@ from ...indexer.errors import SondeError, UsageError, arg, unknown_option
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, holds_months
-from ...indexer.store.fields import Field, first_day
+from ...indexer.store.fields import (
+    PERIODS,
+    PRECISION,
+    Field,
+    Period,
+    by_time,
+    first_day,
+    name_times,
+    period_of,
+    periods_between,
+)
 from ...indexer.store.members import counts_by_column, numbers_above
-from ...indexer.store.periods import PERIODS, PRECISION, Period, by_time, name_times, period_of, periods_between
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import existing

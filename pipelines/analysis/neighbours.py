@@ -9,9 +9,9 @@ from threading import RLock
 
 import numpy as np
 
+from ...indexer.ann.devices import faiss, threads
 from ...indexer.ann.exact import inner_products
 from ...indexer.ann.gpu import MOST_CANDIDATES, Gpu, Scan, on_gpu
-from ...indexer.ann.library import faiss, threads
 from ...indexer.progress import Notify, Progress, silent
 
 SPARE = 4

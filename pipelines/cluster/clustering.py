@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.ann.library import faiss_package
+from ...indexer.ann.devices import faiss_package
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -27,8 +27,7 @@ from ..analysis.neighbours import sample_rows
 from ..search.filters import documents_where, empty_hint
 from . import choice, density, kmeans
 from .choice import stability
-from .given_names import carry_names
-from .labelled import label_groups, label_names
+from .labelled import carry_names, label_groups, label_names
 from .settings import ClusterSettings
 
 SILHOUETTE_SAMPLE = 50_000

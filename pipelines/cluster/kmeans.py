@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...indexer.ann.devices import faiss
 from ...indexer.ann.gpu import Gpu, on_gpu
-from ...indexer.ann.library import faiss
 from ..analysis.neighbours import one_thread, products
 
 ROUNDS = 25

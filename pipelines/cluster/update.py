@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.ann.library import faiss_package
+from ...indexer.ann.devices import faiss_package
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection

@@ -1,7 +1,7 @@
-"""Columns from what the catalog holds: a value of each document, as a code, a number or a day."""
+"""Columns from what the catalog holds: a code, a number or a day for each document, or its group in a taxonomy."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -13,7 +13,6 @@ from ...indexer.store.fields import Field, load_value, stored_text
 from ...indexer.store.members import numbers_above
 from ...indexer.store.runs import Run, assignments_of, items_of
 from ..plots.colors import one_line
-from .nested import nested_column
 from .table import MOST_NAMES, OTHER, Column
 
 EPOCH = datetime(1970, 1, 1)
@@ -21,6 +20,9 @@ DAY = 86_400.0
 TITLE = 60
 NOWHERE = -2
 """In place of the number of a group, for documents that a taxonomy does not know."""
+
+Chains = Mapping[int, Sequence[int]]
+"""By the number of each group: that number, then those of the groups above it, the nearest first."""
 
 
 def field_column(catalog: Catalog, docs: np.ndarray, field: Field, name: str) -> Column | None:
@@ -71,7 +73,7 @@ def run_column(catalog: Catalog, docs: np.ndarray, run: Run, name: str) -> Colum
         told = {
             number: name for number, name in zip(named, _distinct([*named.items()]), strict=True) if name is not None
         }
-        return nested_column(name, title, groups, told, numbers_above(catalog, run))
+        return _nested_column(name, title, groups, told, numbers_above(catalog, run))
     numbers, which = np.unique(own, return_inverse=True)
     names = _distinct([(number, named.get(number)) for number in numbers.tolist()])
     codes = np.full(len(docs), -1, np.int64)
@@ -99,6 +101,48 @@ def class_column(name: str, title: str, codes: np.ndarray, names: Sequence[str])
     place[-1] = -1
     shown = (*(names[code] for code in kept), *([OTHER] if cut else []))
     return Column(name, title, "class", place[codes], shown, cut)
+
+
+def _nested_column(name: str, title: str, own: np.ndarray, names: Mapping[int, str], chains: Chains) -> Column:
+    """Return a column of groups, those with the most documents in and under them first.
+
+    If there are more groups than a column may have names, the smallest have none: their documents have the nearest
+    group above that has one, else `OTHER`.
+
+    Args:
+        name: The column's name.
+        title: Its heading.
+        own: int64 [n] the number of each document's group; any number that `names` lacks for none.
+        names: The name of each group by its number, all different.
+        chains: The groups above each group.
+    """
+    numbers, which = np.unique(own, return_inverse=True)
+    sizes = dict(zip(numbers.tolist(), np.bincount(which, minlength=len(numbers)).tolist(), strict=True))
+    ranked = _ranked(sizes, names, chains)
+    cut = len(ranked) > MOST_NAMES
+    kept = {group: code for code, group in enumerate(ranked[: MOST_NAMES - 1] if cut else ranked)}
+    beyond = len(kept) if cut else -1
+
+    def code_of(chain: Sequence[int], otherwise: int) -> int:
+        return next((kept[group] for group in chain if group in kept), otherwise)
+
+    codes = [code_of(chains[number], beyond) if number in names else -1 for number in numbers.tolist()]
+    above = [code_of(chains[group][1:], -1) for group in kept]
+    values = np.array([*codes, -1], np.int32)[which]
+    shown = [names[group] for group in kept]
+    if cut:
+        shown, above = [*shown, OTHER], [*above, -1]
+    return Column(name, title, "class", values, tuple(shown), cut, above=tuple(above))
+
+
+def _ranked(sizes: Mapping[int, int], names: Mapping[int, str], chains: Chains) -> list[int]:
+    """Return the groups that have documents in or under them, the largest first; none before one that is above it."""
+    totals = dict.fromkeys(names, 0)
+    for group in names:
+        for each in chains[group]:
+            totals[each] += sizes.get(group, 0)
+    ranked = sorted((-total, len(chains[group]), names[group], group) for group, total in totals.items() if total)
+    return [group for *_, group in ranked]
 
 
 def _each(values: list[Any], convert: Callable[[Any], Any], absent: Any) -> list[Any]:

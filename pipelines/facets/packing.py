@@ -1,17 +1,22 @@
-"""The table as one buffer that JavaScript reads without copying.
+"""The table as one buffer that JavaScript reads without copying, and the texts of its documents in blocks.
 
 The buffer is the length of the header (uint32, little endian), the header (JSON in UTF-8, padded with spaces so that
 the arrays begin at a multiple of 8), then the arrays, each padded to a multiple of 8 bytes. An array's offset counts
-from the beginning of the buffer.
+from the beginning of the buffer. A page that holds all texts gets blocks of about the same size.
 """
 
 import json
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ...indexer.store.catalog import in_slices
+from ...indexer.store.documents import chosen_texts
+from ...indexer.store.fields import stored_text
+from ...indexer.store.view import View
 
 if TYPE_CHECKING:
     from .table import Column, Facets
@@ -20,6 +25,12 @@ VERSION = 1
 ALIGNED = 8
 LENGTH = struct.Struct("<I")
 TYPES = ("float32", "float64", "int32", "uint16", "uint8", "uint32")
+
+BLOCK = 1_000_000
+"""Characters of a block, about."""
+AT_ONCE = 2_000
+
+Document = tuple[str, str, str, dict[str, Any]]
 
 
 def pack(table: "Facets", more: Mapping[str, Any]) -> bytes:
@@ -98,3 +109,28 @@ def _written(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], start:
 
 def _little(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<")))
+
+
+def text_blocks(view: View, docs: np.ndarray, known: set[str], length: int | None = None) -> Iterator[list[Document]]:
+    """Yield id, title, text and metadata of documents in their order.
+
+    Args:
+        view: Where they are.
+        docs: int64 [n] document numbers, ascending.
+        known: Metadata fields to leave out, because the table has them.
+        length: Characters of a text, at most; None for all.
+    """
+    block: list[Document] = []
+    size = 0
+    for some in in_slices(docs.tolist(), AT_ONCE):
+        metadata = view.catalog.metadata(some)
+        for each in chosen_texts(view.catalog, some, length):
+            facts = metadata.get(each.doc, {}).items()
+            rest = {name: stored_text(value) for name, value in facts if name not in known}
+            block.append((each.id, each.title, each.text, rest))
+            size += len(each.text) + len(each.title)
+            if size >= BLOCK:
+                yield block
+                block, size = [], 0
+    if block:
+        yield block

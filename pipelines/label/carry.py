@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.store.view import normalized
-from .descent import minimise
-from .kmeans import fit_kmeans, nearest
 from .labels import log_odds, probabilities, standardised
+from .solvers import euclidean_kmeans, minimise, nearest
 
 SCALE = 8.0
 """Factor that turns unit-length embeddings into features; it makes the penalty work alike for every dimension."""
@@ -106,7 +105,7 @@ def spread(vectors: np.ndarray, count: int, rng: np.random.Generator, without: n
     texts = normalized(vectors[free])
     some = texts if len(texts) <= LEARN_FROM else texts[rng.choice(len(texts), LEARN_FROM, replace=False)]
     centres = min(count, CENTRES, len(some))
-    cluster, distance = nearest(texts, fit_kmeans(some, centres, int(rng.integers(2**31)))[0])
+    cluster, distance = nearest(texts, euclidean_kmeans(some, centres, int(rng.integers(2**31)))[0])
     # The first turn takes each cluster's nearest text, the second each one's next, and so on.
     order = np.lexsort((distance, cluster))
     sizes = np.bincount(cluster, minlength=centres)

@@ -25,10 +25,10 @@ from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
-from ...indexer.store.formulas import Formulas, unquoted
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
+from ...indexer.store.spreadsheets import Formulas, unquoted
 from ...indexer.upkeep.delete import numbers_of
 from ...indexer.wording import counted, existing, on_one_line
 from .labels import NONE, NONE_NAME, Label

@@ -1,8 +1,9 @@
-"""The chance that none of the labels fits a text: measured from groups of texts that no label claims.
+"""The chance that none of the labels fits a text, and which texts get "none of these" for it.
 
 A cosine alone does not tell a foreign text: its size depends on the label's name and on the subject. The groups of a
 corpus do. A group that belongs to a label is closer to it than to the other labels, and the label is closer to that
-group than to other groups. A group for which neither holds is evidence of a missing label.
+group than to other groups. A group for which neither holds is evidence of a missing label. A promised rate and
+corrections decide which chance is enough.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.store.view import normalized
-from .kmeans import fit_kmeans
-from .labels import sigmoid
+from .labels import log_odds, sigmoid
+from .margins import LabelTexts
 from .scores import ENOUGH, adapted
+from .settings import LabelSettings
+from .solvers import euclidean_kmeans, minimise
 
 SAMPLE = 3_000
 """Maximum number of texts that the groups are made from; the other texts join the nearest group."""
@@ -36,6 +39,79 @@ OFFSET = -1.087
 """Log-odds of none from the three measures of `evidence`; fitted by `benchmarks/none.py --fit` on other sets."""
 FEW_WEIGHT, FEW_OFFSET = -9.388, 2.195
 """Log-odds of none from the best cosine alone, for a text without a corpus; fitted by the same command."""
+
+HALF = 0.5
+"""Chance of none from which a text is refused, without a promised rate."""
+CONFORMAL = 50
+"""Minimum number of corrections to measure the promised rate on them, and to recalibrate the chances."""
+QUICK = 20_000
+"""Maximum number of texts whose chances are measured although no text is to be refused: about 5 s."""
+GRIP = 0.25
+"""Weight of the prior that keeps the chances as they are when corrections recalibrate them."""
+
+
+def refusal(
+    corpus: LabelTexts, of_labels: np.ndarray, settings: LabelSettings
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return each text's chance of none, float64 [n], and which texts are refused, bool [n].
+
+    The first is None if a text may get several labels, or if more than 20,000 texts are labelled and none is to be
+    refused. The second is None if the settings refuse no text.
+    """
+    if settings.multi_label or (len(corpus) > QUICK and not settings.refuses):
+        return None, None
+    none = recalibrated(chances(corpus.vectors, of_labels, settings.seed), corpus.known, corpus.truth)
+    return none, refused(none, settings.promise, corpus.known, corpus.truth) if settings.refuses else None
+
+
+def recalibrated(chances: np.ndarray, known: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return chances of none that agree with the corrections, float64 [n]; unchanged with fewer than 50 corrections.
+
+    The log-odds get a factor and an offset (Platt scaling), fitted to the corrections with a prior near 1 and 0.
+
+    Args:
+        chances: float64 [n], the chance of none of each text.
+        known: int64 [m], the corrected texts.
+        truth: float [m, labels], 1 for each label of a corrected text; all 0 for "none of these".
+    """
+    if len(known) < CONFORMAL:
+        return chances
+    odds, none = log_odds(chances, multi_label=True), ~(truth > 0).any(axis=1)
+
+    def loss(found: np.ndarray) -> tuple[float, np.ndarray]:
+        share = np.clip(sigmoid(found[0] * odds[known] + found[1]), 1e-9, 1 - 1e-9)
+        missed = -np.log(np.where(none, share, 1 - share)).sum()
+        away, error = found - (1, 0), share - none
+        return float(missed + GRIP * (away @ away)), np.array([error @ odds[known], error.sum()]) + 2 * GRIP * away
+
+    factor, offset = minimise(loss, np.array([1.0, 0.0]))
+    return sigmoid(max(factor, 0.0) * odds + offset)
+
+
+def refused(chances: np.ndarray, promise: float | None, known: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return which texts get "none of these", bool [n].
+
+    Args:
+        chances: float64 [n], the chance of none of each text.
+        promise: The promised share of texts with a fitting label that are wrongly refused, 0 to 1; None refuses the
+            texts that more likely than not fit no label. With 50 corrections, the threshold is a conformal one: the
+            quantile of the chances of corrected texts that have a label (Vovk and others, 2005). With fewer, it trusts
+            the chances.
+        known: int64 [m], the corrected texts.
+        truth: float [m, labels], 1 for each label of a corrected text; all 0 for "none of these".
+    """
+    if promise is None:
+        return chances >= HALF
+    fits = known[(truth > 0).any(axis=1)] if len(known) else known
+    if len(known) >= CONFORMAL and len(fits):
+        place = int(np.ceil((len(fits) + 1) * (1 - promise))) - 1
+        limit = np.sort(chances[fits])[place] if place < len(fits) else 1.0
+        return chances > limit
+    order = np.argsort(-chances, kind="stable")
+    wrong = np.cumsum(1 - chances[order]) / max(float((1 - chances).sum()), 1e-9)
+    found = np.zeros(len(chances), bool)
+    found[order[wrong <= promise]] = True
+    return found
 
 
 def chances(vectors: np.ndarray, of_labels: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -105,7 +181,7 @@ class _Groups:
 
     @classmethod
     def of(cls, texts: np.ndarray, of_labels: np.ndarray, count: int, seed: int) -> "_Groups":
-        means, group = fit_kmeans(texts, count, seed)
+        means, group = euclidean_kmeans(texts, count, seed)
         cosines = texts @ of_labels.T
         closeness = (cosines - cosines.mean(axis=0)) / np.maximum(cosines.std(axis=0), 1e-9)
         members = np.zeros((count, len(texts)), np.float32)

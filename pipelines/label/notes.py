@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...indexer.encoder import ModelSpec
-from ...indexer.encoder.known_languages import known_languages
+from ...indexer.encoder.models import known_languages
 from ...indexer.errors import Message, arg
 from ...indexer.languages import english_name
 from ...indexer.wording import counted
 from .labels import NONE_NAME, Label
+from .none import HALF
 from .outcome import LabelReport
-from .refusal import HALF
 from .settings import LabelSettings
 
 MOST = 1 / 2

@@ -26,6 +26,7 @@ from .corrections import Truths, truths_of, unused_corrections
 from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
+from .none import HALF, refusal
 from .notes import losses, moved, notes_of, untrained
 from .outcome import (
     Classified,
@@ -37,7 +38,6 @@ from .outcome import (
     decide,
     doubtful,
 )
-from .refusal import HALF, refusal
 from .scores import label_vectors
 from .settings import LabelSettings
 

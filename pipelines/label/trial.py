@@ -14,9 +14,8 @@ from ...indexer.store.view import document_vectors
 from .engines import check_engine
 from .labels import NONE, NONE_NAME, Labels, make_labels
 from .margins import LabelTexts, label_corpus
-from .none import chances
+from .none import chances, refused
 from .outcome import classified, closeness
-from .refusal import refused
 from .review import Unsure, number_of
 from .run import judge_of, label_texts
 from .scores import ENOUGH, adapted_margins, label_vectors

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.ann.library import faiss_package
+from ...indexer.ann.devices import faiss_package
 from ...indexer.errors import SondeError, out_of_range
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection

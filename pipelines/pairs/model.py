@@ -19,8 +19,7 @@ from ...indexer.encoder.settings import cores
 from ...indexer.errors import UsageError, not_finite
 from ...indexer.progress import silent
 from ...indexer.small_files import read_json
-from .first_token import first_token_only
-from .onnx_body import with_onnx_body
+from .onnx_body import first_token_only, with_onnx_body
 from .tokens import CUTS, Cut, Pair, PairTokenizer, TokenPairs
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, did_you_mean, unknown_option
 from ...indexer.store.catalog import CHUNK
 from ...indexer.store.documents import document_numbers
-from ...indexer.store.fields import first_day
+from ...indexer.store.fields import PERIODS, PRECISION, Period, by_time, first_day, name_times, period_of
 from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
-from ...indexer.store.periods import PERIODS, PRECISION, Period, by_time, name_times, period_of
 from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import existing

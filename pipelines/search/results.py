@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ...indexer.document import Value
 from ...indexer.store.fields import json_value
-from .modes import Mode
-from .weighting import FusionWeight
+from .weighting import FusionWeight, Mode
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,11 +8,11 @@ from ...indexer.encoder import ModelSpec
 from ...indexer.errors import SondeError, UsageError, arg, did_you_mean, is_finite, out_of_range
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
-from .modes import FUSIONS, MODES, Fusion, Mode
 from .relevance import Calibration
 from .rerank.models import check_reranker_name
 from .rerank.stage import DEPTH as RERANK_DEPTH
 from .rerank.stage import parse_budget
+from .weighting import FUSIONS, MODES, Fusion, Mode
 
 PROPERTY = "search_defaults"
 MODEL_CHANGED = "nothing was stored: the collection's model was changed meanwhile; tune again"

@@ -1,7 +1,13 @@
-"""How much meaning and words count in the fusion of one query."""
+"""The ways to search and to fuse both halves, and how much meaning and words count in the fusion of one query."""
 
 import math
 from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["dense", "lexical", "hybrid"]
+MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
+Fusion = Literal["convex", "rrf"]
+FUSIONS: tuple[Fusion, ...] = ("convex", "rrf")
 
 LEAST = 0.4
 """The share of the dense half never falls below this one."""

@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from ...indexer.errors import UsageError
-from ...indexer.store.formulas import Formulas
 from ...indexer.store.members import DEEPEST
+from ...indexer.store.spreadsheets import Formulas
 from ...indexer.wording import on_one_line
 from .groups import DIGITS, NO_GROUP, SEPARATOR, Group, Rule, check_name, path, walk
 from .portable import Portable, checked, finite

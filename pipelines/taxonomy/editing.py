@@ -20,6 +20,7 @@ from ..analysis.runs import named
 from ..cluster.kmeans import fit_kmeans
 from ..search.filters import documents_where, empty_hint
 from . import edits
+from .changes import State
 from .finding import find_group, find_groups
 from .groups import NO_GROUP, Groups, Rule, ancestors, check_new_name, under, walk
 from .making import make
@@ -28,7 +29,6 @@ from .places import Means, fixed_documents, text_groups
 from .proposals import names_for
 from .rules import matches, matching, obeyed
 from .settings import NONE, TOP, EditSettings
-from .state import State
 from .stored import LogEntry, Stored, load, write_edit
 
 Made = tuple[State, str]

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.wording import counted
+from .changes import State
 from .groups import (
     NO_GROUP,
     Group,
@@ -21,7 +22,6 @@ from .groups import (
     walk,
     with_group,
 )
-from .state import State
 
 
 def add(state: State, number: int, name: str | None, parent: int | None = None, description: str = "") -> State:

@@ -1,22 +1,31 @@
-"""Taxonomies out of a collection and into one, in all forms."""
+"""Taxonomies out of a collection and into one, in all forms; an import can label documents that it does not name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace as with_fields
 from typing import Literal, get_args
 
+import numpy as np
+
 from ...indexer.errors import SondeError, UsageError, arg, give_column, unknown_option
 from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import ID_COLUMN
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import document_numbers
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.store.run_writing import Snapshot, check_run_name, write_run
+from ...indexer.store.view import View, document_vectors
 from ...indexer.wording import counted
+from ..label.labels import MOST_LABELS, Label
+from ..label.margins import LabelTexts, label_corpus
+from ..label.none import refusal
+from ..label.outcome import decide
+from ..label.scores import label_vectors
+from ..label.settings import LabelSettings
+from .changes import State
 from .csv_files import documents_csv, from_csv, groups_csv
-from .groups import told_apart
+from .groups import leaves, path, told_apart
 from .portable import Portable, from_json, to_json
-from .seeding import labelled
 from .skos import from_skos, to_jsonld, to_turtle
-from .state import State
 from .stored import load, new_runs
 
 Form = Literal["json", "csv", "documents", "ttl", "jsonld", "rdf"]
@@ -28,6 +37,8 @@ NOTES = 5
 """Notes that an import gives."""
 LONGEST = 256 * 2**20
 """Characters of a file that is read."""
+
+SETTINGS = LabelSettings(engine="similarity", none=True)
 
 
 def export_taxonomy(collection: StoredCollection, form: str = "json", name: str | None = None) -> str:
@@ -85,9 +96,9 @@ def import_taxonomy(
         groups, renamed = told_apart(state.groups, {})
         state, notes = with_fields(state, groups=groups), _few([*found.notes, *renamed])
         here = len(state.docs)
-        state = labelled(view, _taught(found, state), notify) if label else state
+        state = _labelled(view, _taught(found, state), notify) if label else state
     said = f"imported {counted(len(state.groups), 'group')}, {counted(here, 'document')}"
-    said += f", {len(state.docs) - here:,} labelled" if label else ""
+    said += f", {len(state.docs) - here:,} _labelled" if label else ""
     said = "; ".join([said, *notes])
     for note in notes:
         notify(f"note: {note}")
@@ -128,3 +139,55 @@ def read_form(
     if form == "json":
         return from_json(text)
     return from_csv(text, documents, columns, own) if form == "csv" else from_skos(text, form)
+
+
+def _labelled(view: View, state: State, notify: Notify = silent) -> State:
+    """Return a state in which the documents that it does not know are in its leaf groups, or in none.
+
+    Each leaf is a label: its path and description. The examples of a group count as texts that were corrected to it.
+
+    Args:
+        view: Of the collection.
+        state: The taxonomy.
+        notify: Receives progress.
+
+    Raises:
+        UsageError: There are fewer than two leaf groups, or too many.
+        SondeError: The model is not available.
+    """
+    numbers = [number for number in leaves(state.groups) if not state.groups[number].rule]
+    if len(numbers) < 2:
+        said = "labelling needs at least two groups: add groups to the taxonomy first"
+        raise UsageError(said, code="too-few", field="label")
+    if len(numbers) > MOST_LABELS:
+        said = (
+            f"the taxonomy has {len(numbers):,} groups to label by; the maximum is {MOST_LABELS:,}: import it without "
+        )
+        said += f"{arg('label')}"
+        raise UsageError(said, code="too-many", field="label")
+    labels = [Label(path(state.groups, number), state.groups[number].description) for number in numbers]
+    encoder = view.collection.encoder
+    notify("labelling the documents by the groups")
+    of_labels = label_vectors(encoder, labels)
+    corpus, docs = _corpus(view, state, numbers)
+    found = label_corpus(corpus, labels, of_labels, "similarity", None, SETTINGS, notify=notify)
+    # The examples all fit a label, so they do not tell how many texts fit none.
+    plain = LabelTexts(corpus.vectors, corpus.keys, corpus.read)
+    texts, chosen, scores = decide(found.margins, False, 0.0, *refusal(plain, of_labels, SETTINGS))
+    unknown = (texts < len(docs)) & ~np.isin(docs[np.minimum(texts, len(docs) - 1)], state.docs)
+    placed = np.where(chosen < 0, -1, np.array(numbers)[chosen])[unknown]
+    return state.placed(docs[texts[unknown]], placed, np.round(scores[unknown], 6))
+
+
+def _corpus(view: View, state: State, numbers: list[int]) -> tuple[LabelTexts, np.ndarray]:
+    """Return the texts to label, the examples after the documents, and the numbers of the documents, int64."""
+    docs = document_numbers(view.catalog)
+    examples = [(place, text) for place, n in enumerate(numbers) for text in state.groups[n].examples]
+    vectors = document_vectors(view, docs)
+    truth = np.zeros((len(examples), len(numbers)))
+    truth[np.arange(len(examples)), [place for place, _ in examples]] = 1
+    if examples:
+        vectors = np.concatenate([vectors, view.collection.encoder.encode_texts([text for _, text in examples])])
+    keys = [str(place) for place in range(len(vectors))]
+    known = np.arange(len(docs), len(vectors))
+    return LabelTexts(vectors, keys, lambda rows: ["" for _ in rows], known, truth), docs

@@ -16,8 +16,8 @@ from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.runs import named
+from .changes import State
 from .groups import NO_GROUP, Group, siblings, told_apart, walk
-from .state import State
 from .stored import new_runs
 from .topic_edits import is_regrouped, with_edits
 

@@ -10,9 +10,9 @@ from ...indexer.store.view import View
 from ..analysis.corpus import Corpus
 from ..analysis.describe import centroids, ids_of
 from ..cluster.kmeans import nearest
+from .changes import State
 from .groups import NO_GROUP, lock_above
 from .making import texts_of_ids
-from .state import State
 
 STRANGE = 0.01
 """Share of a group's own texts that lie farther from the mean of the others than any text that may join it."""

@@ -13,9 +13,9 @@ from ...indexer.store.documents import ids_by_number, numbers_by_id
 from ...indexer.store.view import View
 from ...indexer.wording import on_one_line
 from ..analysis.corpus import Corpus
+from .changes import State
 from .groups import NO_GROUP, Group, Rule, check_name, tree_problem
 from .places import Means, typical_of
-from .state import State
 
 FORM = "sonde taxonomy 1"
 LARGEST = 10**9

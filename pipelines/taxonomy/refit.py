@@ -17,10 +17,10 @@ from ...indexer.store.view import View
 from ..analysis.corpus import Corpus
 from ..analysis.describe import centroids
 from ..cluster.kmeans import fit_kmeans, nearest
+from .changes import State
 from .groups import NO_GROUP
 from .places import Means, text_groups
 from .proposals import new_places
-from .state import State
 from .update import Prepared, TaxonomyUpdate, finish, joinable, place_new, prepare, with_proposals
 
 ROUNDS = 25

@@ -13,8 +13,8 @@ from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import counted
 from ..analysis.neighbours import products
 from ..search.filters import documents_where
+from .changes import State
 from .groups import NO_GROUP, Group, Groups, Rule, ancestors, under
-from .state import State
 
 BLOCK, SHOWN = 16_384, 3
 

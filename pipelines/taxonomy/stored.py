@@ -17,9 +17,8 @@ from ...indexer.store.run_editing import RunEdit, edit_run
 from ...indexer.store.run_writing import NewRun
 from ...indexer.store.runs import Item, Run, array_of, assignments_of, find_run, items_of, list_runs
 from ...indexer.wording import counted, on_one_line
-from .changes import Change, unzipped, zipped
+from .changes import Change, State, unzipped, zipped
 from .groups import NO_GROUP, NO_GROUP_NAME, Group, check_depth, told_apart, tree_problem
-from .state import State
 
 LOCKS = "locks"
 """The array of the locked documents."""

@@ -13,11 +13,11 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..analysis.corpus import Corpus
 from ..analysis.neighbours import products
+from .changes import State
 from .groups import NO_GROUP, Group
 from .places import Means, fixed_documents, text_groups, typical_of
 from .proposals import names_for, new_places
 from .rules import Conflict, Matched, matching, obeyed
-from .state import State
 from .stored import Stored, load, write_edit
 
 GROWING = 5

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.ann.library import faiss_package
+from ...indexer.ann.devices import faiss_package
 from ...indexer.errors import Message, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
@@ -29,8 +29,8 @@ from .items import Before, topic_items, words_of
 from .layers import FEWEST
 from .level_runs import level_runs, parts_of
 from .levels import nested_levels
-from .merging import Regrouped
 from .model import OUTLIER, Assigned, Levels, TopicModel, leaves_of, nested_leaves
+from .results import Regrouped
 from .settings import LEVEL_NAMES, TopicSettings
 
 LEAST = 0.1

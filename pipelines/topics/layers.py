@@ -3,11 +3,18 @@
 EVoC (McInnes, https://github.com/TutteInstitute/evoc) embeds a graph of neighbours in a few dimensions and cuts one
 density tree at the sizes of group that persist longest. Its result depends on the number of Numba's threads, and with
 several it differs from run to run, so it runs in one.
+
+Importing EVoC compiles its search for neighbours three times, for float32, int8 and binary embeddings: a third of the
+minutes that the first `sonde topics` on a machine takes. Sonde's embeddings are float32, so the rest is left out.
 """
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
+from threading import Lock
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +24,6 @@ from ..analysis.describe import centroids
 from ..analysis.neighbours import one_thread, sample_rows
 from ..cluster.choice import FEW
 from ..cluster.kmeans import nearest
-from .lean_evoc import lean_evoc
 
 FEWEST = 30
 """Vectors below which there are no layers: EVoC's graph has 15 neighbours of each."""
@@ -26,6 +32,9 @@ SAMPLE = 20_000
 
 REFITS, AGAIN = 2, 5_000
 """Further fits that persistence is measured with, and the vectors that each reads, at most."""
+
+UNUSED = ("evoc.int8_nndescent", "evoc.uint8_nndescent")
+_one_import = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +139,38 @@ def _flat_loops() -> Iterator[None]:
         yield
     finally:
         search.ENABLE_NESTED_PARALLELISM = before
+
+
+def lean_evoc() -> ModuleType:
+    """Return the module `evoc`, whole for everybody: what was left out is compiled when somebody calls it.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    with _one_import, _placeholders():
+        return import_module("evoc")
+
+
+@contextmanager
+def _placeholders() -> Iterator[None]:
+    """Let modules that are imported meanwhile take functions from placeholders for the unused modules."""
+    placeholders = {name: _Placeholder(name) for name in UNUSED if name not in sys.modules}
+    sys.modules.update(placeholders)
+    try:
+        yield
+    finally:
+        for name in placeholders:
+            del sys.modules[name]
+
+
+class _Placeholder(ModuleType):
+    """A module of functions that import the real module of this name when they are called."""
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        if function.startswith("__"):
+            raise AttributeError(function)
+
+        def call(*args: Any, **options: Any) -> Any:
+            return getattr(import_module(self.__name__), function)(*args, **options)
+
+        return call

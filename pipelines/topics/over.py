@@ -12,8 +12,7 @@ import numpy as np
 from ...indexer.document import Value
 from ...indexer.errors import UsageError, arg, unknown_option
 from ...indexer.store.documents import document_numbers
-from ...indexer.store.fields import first_day
-from ...indexer.store.periods import PERIODS, Period, by_time, name_times, period_of, periods_between
+from ...indexer.store.fields import PERIODS, Period, by_time, first_day, name_times, period_of, periods_between
 from ...indexer.store.runs import assignments_of, find_run
 from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View

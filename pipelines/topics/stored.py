@@ -14,9 +14,9 @@ from ...indexer.errors import Message, SondeError, Texts, UsageError, arg, as_te
 from ...indexer.ingest.chunker import Chunker
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.fields import Period
 from ...indexer.store.kinds import LEVELS, TOPIC
 from ...indexer.store.members import members_of
-from ...indexer.store.periods import Period
 from ...indexer.store.runs import Run, assignments_of, check_model, find_run, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.store.view import normalized
@@ -27,10 +27,9 @@ from ..analysis.terms import terms_of, topic_name
 from ..search.settings import check_page
 from .fit import load_topic_model, rewrite
 from .level_runs import at_level
-from .merging import Regrouped, merged_topics, regrouped, split_topic
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
-from .results import Node, Topic, TopicMatch, TopicMember, topic_of
+from .results import Node, Regrouped, Topic, TopicMatch, TopicMember, merged_topics, regrouped, split_topic, topic_of
 
 
 @on_its_device

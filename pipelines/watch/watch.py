@@ -22,10 +22,9 @@ from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
 from ..analysis.describe import placeholder
 from ..analysis.naming.corpus import naming_of
-from .groups import Groups, groups_of, run_to_compare
+from .groups import Groups, Shares, compare_shares, groups_of, run_to_compare
 from .parts import Parts, parts_of
 from .settings import WatchSettings
-from .shares import Shares, compare_shares
 
 ChangeKind = Literal["grew", "shrank", "new"]
 EXAMPLES, TEXT = 20, 300

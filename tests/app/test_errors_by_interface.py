@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from http_service import client, folder, local  # noqa: F401  (fixtures)
 
 from sonde.app.api import Collection
-from sonde.app.cli.commands import app_for
+from sonde.app.cli.main import app_for
 from sonde.app.cli.output import OTHERS, in_options, option
 from sonde.app.http.client import RemoteCollection
 from sonde.app.ui import page

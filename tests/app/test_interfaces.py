@@ -11,7 +11,7 @@ from fake_encoder import FakeEncoder
 
 import sonde
 from sonde.app.api import Collection
-from sonde.app.cli.commands import app_for
+from sonde.app.cli.main import app_for
 from sonde.app.http.remote import OF_RUNS, READING, WRITING
 from sonde.app.http.service import ROUTERS
 from sonde.app.mcp import server_of

@@ -9,7 +9,7 @@ from sonde.app.api import Collection
 from sonde.indexer.sharded.collection import ShardedCollection
 from sonde.indexer.store.elsewhere import Answer, Question
 from sonde.pipelines.search.gather import Gatherer, OutOfReachError
-from sonde.pipelines.search.replica import ShardReplica
+from sonde.pipelines.search.shards import ShardReplica
 
 
 class FakeReplica:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from ....indexer.store.fields import PERIODS, Period
 from ....indexer.store.kinds import RunKind
-from ....indexer.store.periods import PERIODS, Period
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ....pipelines.analysis.breakdown import RunBreakdown

@@ -1,17 +1,21 @@
-"""Mistakes in a collection's texts and labels: what to look for, and the documents that were found."""
+"""Tasks of the Data page whose results are kept as runs: mistakes in texts and labels, and what is new."""
+
+from collections.abc import Callable
 
 import streamlit as st
 
-from ....indexer.store.kinds import CHECK
-from ....indexer.wording import counted
+from ....indexer.store.kinds import CHECK, MAP, WATCH, RunKind
+from ....indexer.store.runs import Item
+from ....indexer.wording import counted, shown_p
 from ...api import Collection
 from ...api.functions import among
 from ..jobs.panel import ask_name, may_start, start
-from ..page import escape_markdown, link, show_members, submitted
+from ..page import empty, escape_markdown, link, popover, show_members, submitted
 from ..workspace import Workspace
-from .kept import show_kept
 
 NONE = "none"
+
+DATE = "a date"
 
 
 def show_checks(shelf: Workspace, name: str) -> None:
@@ -21,10 +25,10 @@ def show_checks(shelf: Workspace, name: str) -> None:
         "A check finds doubtful labels, duplicates, outliers, texts in other languages, boilerplate and personal data.",
         ":material/fact_check:",
     )
-    show_kept(shelf, name, CHECK, nothing, _new, _show)
+    _show_kept(shelf, name, CHECK, nothing, _new_check, _show_check)
 
 
-def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
+def _new_check(shelf: Workspace, collection: Collection, running: bool) -> None:
     columns = [NONE, *(field for field, type in collection.fields().items() if type != "list")]
     label = st.selectbox(
         "Column with labels", columns, key="check-label", help="The check looks for labels that may be wrong."
@@ -46,7 +50,7 @@ def _new(shelf: Workspace, collection: Collection, running: bool) -> None:
         start(shelf, collection, f"Check '{name}'", "check", "--name", name, *options, *replace)
 
 
-def _show(collection: Collection, name: str) -> None:
+def _show_check(collection: Collection, name: str) -> None:
     found = collection.run(name, CHECK)
     report = found.run.report
     st.caption(
@@ -66,3 +70,94 @@ def _show(collection: Collection, name: str) -> None:
     if nothing:
         st.caption(f"{'No findings now' if changed else 'Nothing found'}: {', '.join(nothing)}.")
     show_members(collection, found.run, items, "Documents", "finding")
+
+
+def show_watching(shelf: Workspace, name: str) -> None:
+    """Offer a watch, and show what the newest ones found."""
+    nothing = (
+        "Nothing compared yet",
+        "Compare new documents with old ones, and find groups that grew, shrank or appeared.",
+        ":material/trending_up:",
+    )
+    _show_kept(shelf, name, WATCH, nothing, _new_watch, _show_watch)
+
+
+def _new_watch(shelf: Workspace, collection: Collection, running: bool) -> None:
+    columns = [field for field, type in collection.fields().items() if type == "date"]
+    runs = [run.name for run in reversed(collection.uncounted_runs()) if run.complete and _knows(run.kind)]
+    since = st.selectbox("New since", [*([DATE] if columns else []), *runs], key="watch-since", index=None)
+    given = ["--since", since] if since else []
+    first = "" if since else "Choose since when documents are new."
+    if since == DATE:
+        column = st.selectbox("Column with the dates", columns, key="watch-column")
+        day = st.date_input("New from this day on", key="watch-day", value=None)
+        given = ["--since", day.isoformat(), "--date", column] if day else []
+        first = "" if day else "Choose the first day of the new documents."
+    name, replace, missing = ask_name(collection, "Name", WATCH.name, WATCH, "watch-name")
+    idle = may_start(running)
+    if submitted("Find what is new", first or missing, key="watch-start", type="primary", disabled=not idle):
+        start(shelf, collection, f"What is new '{name}'", "watch", "--name", name, *given, *replace)
+
+
+def _knows(kind: RunKind) -> bool:
+    return kind.groups or kind is MAP
+
+
+def _show_watch(collection: Collection, name: str) -> None:
+    found = collection.run(name, WATCH)
+    report = found.run.report
+    compared = f"{counted(report['new'], 'new document')} and {report['old']:,} old"
+    st.caption(escape_markdown(f"Since {report['since']}: {compared} · {found.run.seconds:,.1f} s"))
+    for note in report["notes"]:
+        st.caption(escape_markdown(note))
+    if not found.items:
+        st.info("No significant change." if report["new"] else "No new documents.")
+        return
+    for item in found.items:
+        label = escape_markdown(f"{item.name} · {_figures(item)}")
+        link("search", label, where=among(WATCH.column(name), "list", [item.name]))
+    show_members(collection, found.run, found.items, "Documents", "change")
+
+
+def _figures(item: Item) -> str:
+    data = item.data
+    new = f"{counted(data['new'], 'new document')} ({data['new_share']:.1%} of the new texts)"
+    old = f"{data['old']:,} old ({data['old_share']:.1%} of the old texts)"
+    return f"{new}, {old} · p {shown_p(data['p'])}"
+
+
+def _show_kept(
+    shelf: Workspace,
+    name: str,
+    kind: RunKind,
+    nothing: tuple[str, str, str],
+    new: Callable[[Workspace, Collection, bool], None],
+    show: Callable[[Collection, str], None],
+) -> None:
+    """Draw the choice of a run with its result, or what there is to do as long as there is none.
+
+    The Data page shows jobs above its tasks, so this does not show the one that works on the collection again.
+
+    Args:
+        shelf: The collections.
+        name: The collection's name.
+        kind: The kind of run.
+        nothing: A heading, a sentence and an icon for a collection without such runs.
+        new: Draws the form of a new run; its last argument is whether a job is running.
+        show: Draws the result of the run of a name.
+    """
+    collection = shelf.open(name)
+    running = shelf.jobs.running(name) is not None
+    runs = [run.name for run in reversed(collection.uncounted_runs(kind)) if run.complete]
+    if not runs:
+        empty(*nothing)
+        new(shelf, collection, running)
+        return
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
+    chosen = left.selectbox(kind.capitalize(), runs, key=kind.name, bind="query-params")
+    with (
+        right,
+        popover(f"New {kind}", f"new-{kind}", icon=":material/add:", width="stretch", disabled=not may_start(running)),
+    ):
+        new(shelf, collection, running)
+    show(collection, chosen)

@@ -1,4 +1,4 @@
-"""The Data page: make collections, add to them, delete, and look after them."""
+"""The Data page: make collections, starting with the first one, add to them, delete, and look after them."""
 
 from collections.abc import Callable
 
@@ -7,19 +7,24 @@ import streamlit as st
 from ....indexer.wording import counted
 from ...api import Collection
 from ...api.functions import remove_collection
-from ..page import BEGUN, escape_markdown, sentences
+from ...samples import SAMPLES
+from ..page import BEGUN, MADE, escape_markdown, go_to, sentences
 from ..workspace import Workspace, may_write
-from .adding import show_adding, show_making
-from .checks import show_checks
+from .adding import overviews, show_adding, show_making
+from .checks import show_checks, show_watching
 from .health import show_about, show_damaged, show_health
 from .overview import show_overview
-from .watching import show_watching
-from .welcome import show_welcome
 
 EXAMPLES = 10
 """Documents that are shown."""
 SHOWN = 200
 """Characters of a text that are shown."""
+
+DEMO = "demo"
+WHAT = (
+    "Sonde finds texts by meaning. Give it a file or a folder of texts: it makes them searchable, draws a map of them, "
+    "groups them by topic and labels them. Your texts stay on {place}."
+)
 
 
 def show_deleting(shelf: Workspace, name: str) -> None:
@@ -143,3 +148,42 @@ def show(shelf: Workspace, name: str | None) -> None:
 def _first(shelf: Workspace) -> None:
     if not any(job.state == "running" for job in shelf.jobs.all()):
         show_welcome(shelf)
+
+
+def show_welcome(shelf: Workspace) -> None:
+    """Draw what a visitor sees first."""
+    st.markdown(WHAT.format(place="this machine" if shelf.settings.local else "this server"))
+    if not may_write():
+        st.info("There is no collection yet. To create one, you need a key with write rights.")
+        return
+    st.session_state[BEGUN] = bool(st.session_state.get("new-kept") or st.session_state.get("new-path"))
+    if st.session_state.get("new-kept"):
+        _own(shelf)
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left.container(border=True, height="stretch"):
+        _own(shelf)
+    with right.container(border=True, height="stretch"):
+        _demo(shelf)
+
+
+def _own(shelf: Workspace) -> None:
+    st.header("Your texts", anchor=False)
+    with sentences():
+        show_making(shelf)
+
+
+def _demo(shelf: Workspace) -> None:
+    st.header("Demo", anchor=False)
+    st.markdown("248 support messages of an invented shop. This takes less than a minute.")
+    if st.button("Load the demo", key="demo", icon=":material/play_arrow:"):
+        with sentences():
+            path = shelf.path(DEMO)
+            shelf.jobs.start("Create demo", DEMO, _command(shelf, str(path)), overviews(shelf, DEMO))
+            st.session_state[MADE] = DEMO
+            go_to("data")
+
+
+def _command(shelf: Workspace, to: str) -> list[str]:
+    device = [] if shelf.settings.device == "auto" else ["--device", shelf.settings.device]
+    return ["index", str(SAMPLES / "tickets.csv"), "--to", to, *device, "--json"]

@@ -1,27 +1,41 @@
-"""The Explore page: the workbench over all documents, and what can be done with what is selected."""
+"""The Explore page: the workbench, its state in the address, and what can be done with what is selected."""
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 import streamlit as st
+from streamlit.components import v2
 
 from ....indexer.errors import UsageError
 from ....indexer.store.kinds import MAP
 from ....indexer.wording import counted
 from ....pipelines.facets import Facets
 from ...api import Collection
+from ...api.functions import read_outlines
+from ...workbench import script, style
 from ..desk import DESK
 from ..drawer import ADDRESS, open_document
 from ..jobs.panel import ask_name, may_start, show_work, start
 from ..page import empty, escape_markdown, sentences, submitted, theme
 from ..workspace import Workspace, may_write
-from .address import SELECTION, STATE, state_of
-from .mount import draw
 from .selection import ACTIONS, show_action
 
 CHART = "workbench"
 DO = "do"
 """In the address: which action on the selection is open."""
+
+LIT = 100
+"""Hits of the query of an old address."""
+SELECTION = "s"
+STATE = (SELECTION, "color", "names", "view", "sort")
+"""What the client keeps in the address."""
+
+HTML = "<div class='place'></div>"
+STYLE = ".place { color: var(--st-text-color); font-family: var(--st-font); }\n"
 
 
 def show(shelf: Workspace, collection: Collection) -> None:
@@ -88,7 +102,7 @@ def _workbench(shelf: Workspace, collection: Collection, table: Facets, running:
         "token": DESK.seat(collection, table), "rows": len(table), "state": state, "actions": actions, "theme": theme(),
     }  # fmt: skip
     above = st.container()  # below the workbench, nobody would see what failed
-    draw(shown, CHART, _act, lambda: _open(table))  # type: ignore[arg-type]
+    _draw(shown, CHART, _act, lambda: _open(table))  # type: ignore[arg-type]
     asked = st.session_state.pop("_opened_row", None)
     action = next((each for each in allowed if each.name == st.query_params.get(DO)), None)
     id, docs = None, None
@@ -102,6 +116,65 @@ def _workbench(shelf: Workspace, collection: Collection, table: Facets, running:
             open_document(collection, id, _query(state))
         elif action is not None and docs is not None:
             show_action(shelf, collection, docs, action, running, _leave)
+
+
+def state_of(address: Mapping[str, str], map: str) -> tuple[dict[str, str], str]:
+    """Return what an address means, and what of it cannot be read, as a sentence.
+
+    Old addresses have a query in `q`, outlines in `area`, "nothing" for no colour, and a level of names in `names`.
+    """
+    state = {name: address[name] for name in STATE if address.get(name)}
+    wrong = ""
+    if SELECTION not in state:
+        parts: list[object] = []
+        try:
+            outlines = read_outlines(address.get("area", ""))
+            if outlines:
+                parts.append({"kind": "area", "map": map, "outlines": outlines})
+        except UsageError as error:
+            wrong = str(error)
+        if address.get("q", "").strip():
+            parts.append({"kind": "query", "query": address["q"].strip(), "k": LIT})
+        if parts:
+            state[SELECTION] = json.dumps({"mode": "all", "parts": parts}, ensure_ascii=False)
+    if state.get("color") == "nothing":
+        state["color"] = "-"
+    if state.get("names") in ("large", "small"):
+        del state["names"]
+    return state, wrong
+
+
+class _Shown(TypedDict):
+    """What the workbench is given.
+
+    Attributes:
+        token: Of the table, from the desk; the client reads the table itself.
+        rows: Documents in the table.
+        state: What an old address means; the client takes everything else from the address.
+        actions: Buttons for the selection: {"name", "label"}.
+        theme: "light" or "dark".
+    """
+
+    token: str
+    rows: int
+    state: Mapping[str, str]
+    actions: Sequence[Mapping[str, str]]
+    theme: str
+
+
+def _draw(shown: _Shown, key: str, on_act: Callable[[], None], on_open: Callable[[], None]) -> None:
+    """Draw the workbench; then the session's state at `key` has "act" and "open", what a person asked for last."""
+    _component()(key=key, data=dict(shown), on_act_change=on_act, on_open_change=on_open)
+
+
+def _component() -> Any:
+    return v2.component("sonde_workbench", html=HTML, css=STYLE + style(), js=_script())
+
+
+@cache
+def _script() -> str:
+    host = Path(__file__).with_name("host.js").read_text("utf-8")
+    return script().replace("export { mount };\n", "") + host
 
 
 def _act() -> None:

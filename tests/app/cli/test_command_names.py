@@ -12,8 +12,8 @@ from command_line import Command, contents
 from typer.testing import CliRunner
 
 from sonde.app.api import Collection
-from sonde.app.cli.commands import ADDS, app_for
 from sonde.app.cli.groups import PANELS
+from sonde.app.cli.main import ADDS, app_for
 from sonde.app.cli.show_run import breakdown_plot
 
 OLD = {"correct", "topic", "curve", "similarity", "entail", "bitext", "judgements", "key"}
@@ -284,7 +284,7 @@ def test_each_module_adds_the_commands_that_are_expected_of_it(monkeypatch: pyte
 
 def test_a_command_imports_no_other() -> None:
     """`sonde info` does not import what searches, labels or serves."""
-    script = "import sys; from sonde.app.cli.commands import ADDS, app_for; app_for(['info']); print(*sys.modules)"
+    script = "import sys; from sonde.app.cli.main import ADDS, app_for; app_for(['info']); print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     ours = {name for name in ran.stdout.split() if name.startswith("sonde.app.cli.")}
     assert "sonde.app.cli.upkeep" in ours

@@ -23,7 +23,7 @@ from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import index_sharded
 from sonde.indexer.sharded.generations import newest_generation
 from sonde.indexer.sharded.layout import work_folder
-from sonde.indexer.sharded.truth import LocalTruth
+from sonde.indexer.sharded.objects import LocalTruth
 from sonde.indexer.store.lock import being_written
 
 pytestmark = [pytest.mark.distributed, pytest.mark.enable_socket]

@@ -55,7 +55,7 @@ def test_the_first_page_says_what_sonde_is_and_offers_the_demo_and_an_upload(
 
 
 def test_who_may_only_read_is_told_so(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonde.app.ui.data.welcome.may_write", lambda: False)
+    monkeypatch.setattr("sonde.app.ui.data.page.may_write", lambda: False)
     page = pages.open("")
     assert "you need a key with write rights" in shown(page)
     assert not page.button and not page.get("file_uploader")

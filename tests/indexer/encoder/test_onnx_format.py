@@ -4,9 +4,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from sonde.indexer.encoder import onnx_format
 from sonde.indexer.encoder.bert import BertShape
-from sonde.indexer.encoder.bert_graph import _made
+from sonde.indexer.encoder.bert_graph import INT32, _made, given_array, onnx_node, onnx_value, whole_number
 
 SHAPE = BertShape(kind="bert", hidden=384, heads=12, layers=2, epsilon=1e-12, first=0)
 ARRAYS = {"words": (30_522, 384), "types.rows": (2, 384), "norm.scale": (384,)}
@@ -14,20 +13,20 @@ ARRAYS = {"words": (30_522, 384), "types.rows": (2, 384), "norm.scale": (384,)}
 
 def test_a_node_an_input_and_an_array_are_those_of_the_helpers() -> None:
     node = onnx.NodeProto.FromString(
-        onnx_format.node("Attention", ["a", "", "b"], ["out"], "com.microsoft", num_heads=12, epsilon=1e-12)
+        onnx_node("Attention", ["a", "", "b"], ["out"], "com.microsoft", num_heads=12, epsilon=1e-12)
     )
     assert node == helper.make_node(
         "Attention", ["a", "", "b"], ["out"], domain="com.microsoft", num_heads=12, epsilon=1e-12
     )
-    found = onnx.ValueInfoProto.FromString(onnx_format.value("ids", onnx_format.INT32, ("texts", 300)))
+    found = onnx.ValueInfoProto.FromString(onnx_value("ids", INT32, ("texts", 300)))
     assert found == helper.make_tensor_value_info("ids", TensorProto.INT32, ("texts", 300))
-    array = TensorProto.FromString(onnx_format.given_array("words", (30_522, 384)))
+    array = TensorProto.FromString(given_array("words", (30_522, 384)))
     wanted = TensorProto(
         name="words", dims=[30_522, 384], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL
     )
     wanted.external_data.add(key="location", value="given")
     assert array == wanted
-    whole = TensorProto.FromString(onnx_format.whole_number("one", 1))
+    whole = TensorProto.FromString(whole_number("one", 1))
     assert whole == TensorProto(name="one", dims=[1], data_type=TensorProto.INT64, int64_data=[1])
 
 

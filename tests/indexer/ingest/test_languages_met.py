@@ -7,7 +7,7 @@ from fake_encoder import FakeEncoder
 from small_reviews import ROWS
 
 from sonde.indexer.document import Document
-from sonde.indexer.encoder import ModelSpec, known_languages
+from sonde.indexer.encoder import ModelSpec, models
 from sonde.indexer.encoder.models import DEFAULT_MODEL
 from sonde.indexer.ingest import BuildSettings, index_documents, languages_met
 from sonde.indexer.ingest.languages_met import SAMPLE, LanguagesMet
@@ -102,14 +102,14 @@ def test_every_text_has_the_same_chance_to_be_in_the_sample() -> None:
 )
 def test_a_models_card_says_which_languages_it_knows(tmp_path: Path, card: str, known: set[str] | None) -> None:
     (tmp_path / "README.md").write_bytes(card.encode("latin-1"))
-    assert known_languages.known_languages(spec(str(tmp_path))) == known
-    assert known_languages.known_languages(spec(f"static:{tmp_path}")) == known
+    assert models.known_languages(spec(str(tmp_path))) == known
+    assert models.known_languages(spec(f"static:{tmp_path}")) == known
 
 
 def test_models_without_a_card_are_unknown(tmp_path: Path) -> None:
     for name in (str(tmp_path), str(tmp_path / "gone"), "fake", "nobody/nothing"):
-        assert known_languages.known_languages(spec(name)) is None
-    assert known_languages.known_languages(spec()) == known_languages.known_languages(spec("static")) == {"en"}
+        assert models.known_languages(spec(name)) is None
+    assert models.known_languages(spec()) == models.known_languages(spec("static")) == {"en"}
 
 
 def test_an_index_run_ends_with_the_note(tmp_path: Path) -> None:
@@ -143,6 +143,6 @@ def test_languages_have_english_names() -> None:
 
 def test_the_card_of_a_hub_model_without_an_owner_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "README.md").write_text("---\nlanguage: [de, fr]\n---\n")
-    monkeypatch.setattr(known_languages, "cached", lambda name, _: tmp_path if name == "distilbert-german" else None)
-    assert known_languages.known_languages(spec("distilbert-german")) == {"de", "fr"}
-    assert known_languages.known_languages(spec("another")) is None
+    monkeypatch.setattr(models, "cached", lambda name, _: tmp_path if name == "distilbert-german" else None)
+    assert models.known_languages(spec("distilbert-german")) == {"de", "fr"}
+    assert models.known_languages(spec("another")) is None

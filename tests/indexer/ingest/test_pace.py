@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,9 @@ from killed_early import run
 
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.encoder import Tokens
-from sonde.indexer.ingest import pace
 from sonde.indexer.ingest.chunker import PassageInput
-from sonde.indexer.ingest.pace import FIRST_TOKENS, GROWTH, SECONDS, Pace
 from sonde.indexer.ingest.plan import Batch, PlannedDocument
+from sonde.indexer.ingest.run import FIRST_TOKENS, GROWTH, SECONDS, Pace
 from sonde.indexer.store.writing import Identity
 
 RUNNER = Path(__file__).parents[2] / "support" / "killed_early.py"
@@ -58,7 +58,7 @@ def sizes(given: Pace, batch: Batch, clock: list[float], rate: float) -> list[in
 )
 def test_a_commit_takes_some_seconds(monkeypatch: pytest.MonkeyPatch, rate: float, documents: int, last: int) -> None:
     clock = [0.0]
-    monkeypatch.setattr(pace.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     found = sizes(Pace(), Batch(planned(*[32] * documents), read=documents), clock, rate)
     assert found[0] == FIRST_TOKENS and sum(found) == 32 * documents
     assert found[-2] == last and (last == SECONDS * rate or last == FIRST_TOKENS * GROWTH**2)

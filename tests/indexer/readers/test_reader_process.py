@@ -22,8 +22,8 @@ from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.readers import ReadOptions, child, child_table, read_source
 from sonde.indexer.readers.bytestream import ByteStream
+from sonde.indexer.readers.child import TextReaders
 from sonde.indexer.readers.child_table import ChildTable
-from sonde.indexer.readers.child_texts import TextReaders
 from sonde.indexer.readers.formats import table_source
 from sonde.indexer.readers.source import Meter, Source
 from sonde.indexer.readers.text_files import TextFiles, read_text_file

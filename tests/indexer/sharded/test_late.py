@@ -9,7 +9,7 @@ from two_ways import QUERIES, TwoWays, differences, rows, told
 
 from sonde.app.api import Collection, index
 from sonde.indexer.sharded.generations import newest_generation
-from sonde.indexer.sharded.truth import LocalTruth
+from sonde.indexer.sharded.objects import LocalTruth
 
 COUNT = 600
 

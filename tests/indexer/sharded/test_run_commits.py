@@ -23,8 +23,8 @@ from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import in_turn, index_sharded
 from sonde.indexer.sharded.generations import REMEMBERED, newest_generation
 from sonde.indexer.sharded.layout import ShardedGeneration
+from sonde.indexer.sharded.objects import LocalTruth
 from sonde.indexer.sharded.runs import runs_catalog
-from sonde.indexer.sharded.truth import LocalTruth
 from sonde.indexer.store.patience import Patience, patience
 
 

@@ -15,7 +15,7 @@ from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import in_turn, index_sharded
 from sonde.indexer.sharded.generations import newest_generation
 from sonde.indexer.sharded.layout import ShardedGeneration, Sharding
-from sonde.indexer.sharded.truth import LocalTruth
+from sonde.indexer.sharded.objects import LocalTruth
 
 
 @pytest.fixture

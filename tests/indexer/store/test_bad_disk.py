@@ -19,7 +19,7 @@ RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"
 
 
 def test_a_second_writer(sonde: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonde.app.cli.commands.WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("sonde.app.cli.main.WAIT_SECONDS", 0.2)
     folder = tmp_path / "c.sonde"
     process = subprocess.Popen([sys.executable, str(RUNNER), "index", str(folder), str(tmp_path / "log"), "0"])
     try:

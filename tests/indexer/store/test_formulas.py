@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
-from sonde.indexer.store.formulas import Formulas, unquoted
+from sonde.indexer.store.spreadsheets import Formulas, unquoted
 from sonde.pipelines.label.corrections import Correction, read_corrections, write_corrections
 from sonde.pipelines.search.tables import to_csv
 

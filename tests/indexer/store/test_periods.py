@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from sonde.indexer.store.periods import PERIODS, Period, period_of, periods_between
+from sonde.indexer.store.fields import PERIODS, Period, period_of, periods_between
 
 
 def test_names_of_the_periods_of_a_day() -> None:

@@ -17,8 +17,8 @@ from openpyxl.utils.escape import unescape
 from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store import workbook
-from sonde.indexer.store.workbook import MOST_CHARS, Workbook
+from sonde.indexer.store import spreadsheets
+from sonde.indexer.store.spreadsheets import MOST_CHARS, Workbook
 
 METADATA = {
     "stars": 5, "price": -1.5, "card": 2**60, "fresh": True, "day": date(2026, 4, 1), "old": date(1815, 6, 18),
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     (tmp_path / "temporary").mkdir()
     with pytest.raises(UsageError, match=r"a workbook has no room for vectors: write a .parquet file"):
         mixed.export(tmp_path / "v.xlsx", vectors=True)
-    monkeypatch.setattr(workbook, "MOST_ROWS", 1)
+    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 1)
     with pytest.raises(SondeError, match=r"a workbook holds at most 1 rows: write a .csv or .parquet file instead"):
         mixed.export(tmp_path / "v.xlsx")
     gc.collect()

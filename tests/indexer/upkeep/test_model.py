@@ -128,7 +128,7 @@ def test_a_query_is_never_compared_with_embeddings_of_another_model(
 
     monkeypatch.setattr(StoredCollection, "view", late)
     monkeypatch.setattr(searching, "check_filter", lambda *_: None)  # which opens a view before the query is embedded
-    monkeypatch.setattr("sonde.pipelines.search.similar.check_filter", lambda *_: None)
+    monkeypatch.setattr("sonde.pipelines.search.search.check_filter", lambda *_: None)
     monkeypatch.setattr(StoredCollection, "load", lambda *_, **__: 0.0)
     found = [(hit.id, round(hit.score, 4)) for hit in ask(served)]
     assert left == []

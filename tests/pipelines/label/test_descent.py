@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 from sonde.pipelines.label.carry import fit_linear
-from sonde.pipelines.label.descent import minimise
 from sonde.pipelines.label.labels import softmax
+from sonde.pipelines.label.solvers import minimise
 
 
 def test_a_curved_valley_is_followed_to_its_end() -> None:

@@ -11,8 +11,7 @@ from fake_encoder import FakeEncoder
 
 from sonde import Collection, UsageError, index
 from sonde.app.api.functions import read_corrections
-from sonde.pipelines.label.examples import read_labelled
-from sonde.pipelines.label.truth import read_truth
+from sonde.pipelines.label.examples import read_labelled, read_truth
 from sonde.pipelines.tune.queries import clicked
 
 ROWS = [("T-1", "apple pie", "fruit"), ("T-2", "river bank", "water"), ("T-3", "apple tart", "fruit")]

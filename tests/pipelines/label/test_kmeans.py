@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn import cluster
 
-from sonde.pipelines.label.kmeans import fit_kmeans, nearest
+from sonde.pipelines.label.solvers import euclidean_kmeans, nearest
 
 KMeans: Any = cluster.KMeans
 
@@ -24,7 +24,7 @@ def test_clusters_are_those_of_scikit_learn(count: int, k: int) -> None:
     for seed in range(3):
         vectors = texts(count, seed)
         expected = KMeans(k, n_init=1, max_iter=20, random_state=seed).fit(vectors)
-        centres, labels = fit_kmeans(vectors, k, seed)
+        centres, labels = euclidean_kmeans(vectors, k, seed)
         assert labels.tolist() == expected.labels_.tolist()
         np.testing.assert_allclose(centres, expected.cluster_centers_, atol=1e-5)
         others = texts(100, seed + 10)
@@ -39,4 +39,4 @@ def test_copies_make_no_more_clusters_than_there_are_texts() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer clusters than asked for
         expected = KMeans(9, n_init=1, max_iter=20, random_state=4).fit(vectors)
-    assert fit_kmeans(vectors, 9, 4)[1].tolist() == expected.labels_.tolist()
+    assert euclidean_kmeans(vectors, 9, 4)[1].tolist() == expected.labels_.tolist()

@@ -15,9 +15,8 @@ from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import array_of, find_run
 from sonde.pipelines.label import LabelSettings, classify
 from sonde.pipelines.label.labels import NONE, Label
-from sonde.pipelines.label.none import _towards_neighbours, chances, evidence
+from sonde.pipelines.label.none import _towards_neighbours, chances, evidence, recalibrated, refused
 from sonde.pipelines.label.outcome import beside_refusal, closeness, decide, doubtful
-from sonde.pipelines.label.refusal import recalibrated, refused
 
 WIDE = 24
 THEMES = 5

@@ -14,7 +14,7 @@ from tiny_pairs import KINDS, NLI, build_pairs, save_pairs
 
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import PairModel, load_pair_model
-from sonde.pipelines.pairs.first_token import first_token_only
+from sonde.pipelines.pairs.onnx_body import first_token_only
 from sonde.pipelines.pairs.tokens import PairTokenizer, cut_to_fit
 
 SECOND = ["This example is a refund.", "a battery", "Profits rose by eleven per cent."]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sonde.pipelines.search.results import Hit, Passage, Scores
-from sonde.pipelines.search.shown import shown_metadata, telling_fields
+from sonde.pipelines.search.tables import shown_metadata, telling_fields
 
 
 def hit(id: str, **metadata: Any) -> Hit:

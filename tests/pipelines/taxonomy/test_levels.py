@@ -13,7 +13,7 @@ from reported import reported
 
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.indexer.store.periods import Period
+from sonde.indexer.store.fields import Period
 
 RUN = "taxonomy:taxonomy"
 COLUMNS = [RUN, f"{RUN} name", f"{RUN} path", f"{RUN} Fachbereich", f"{RUN} Anliegen"]

@@ -10,9 +10,9 @@ from edited import made, rows_of
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.upkeep.verify import verify
+from sonde.pipelines.taxonomy.changes import State
 from sonde.pipelines.taxonomy.groups import Group
 from sonde.pipelines.taxonomy.making import without_chains
-from sonde.pipelines.taxonomy.state import State
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from extras import needs
 
-from sonde.pipelines.topics.lean_evoc import UNUSED, lean_evoc
+from sonde.pipelines.topics.layers import UNUSED, lean_evoc
 
 pytestmark = needs("evoc")
 

@@ -9,7 +9,7 @@ from themes import collection, rows
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import UsageError
-from sonde.indexer.store.periods import Period
+from sonde.indexer.store.fields import Period
 
 pytestmark = needs("bertopic")
 
