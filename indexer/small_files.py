@@ -1,7 +1,7 @@
 """Files of a collection or a model that may be damaged: small ones of JSON, some with a digest, and headers of arrays.
 
-A collection may come from a stranger, or lie on a failing disk: a file of 3 GB in which nothing is written takes no
-space there, and its content would fill the memory here. So a file of JSON is read only while it is small.
+A collection may come from a stranger, or lie on a failing disk. A sparse file of 3 GB takes no space on the disk, but
+fills the memory when it is read. So a file of JSON is read only if it is small.
 """
 
 import hashlib
@@ -98,7 +98,7 @@ def reading_array() -> Iterator[None]:
     """Read the header of one .npy file at a time, with `np.load` or what it uses.
 
     Raises:
-        ValueError: In place of all that NumPy raises for bytes that are none, but for `OSError`.
+        ValueError: The bytes are no array. NumPy raises other errors too; an `OSError` stays one.
     """
     try:
         with _HEADER:

@@ -13,7 +13,7 @@ from .opened import Opened
 from .options import LabelOptions
 
 if TYPE_CHECKING:
-    from ...pipelines.analysis.corpus import Change, Tagged
+    from ...pipelines.analysis.selections import Change, Tagged
     from ...pipelines.evaluate.judgements import Judgements
     from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.label import Classified, Corrected, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
@@ -266,7 +266,7 @@ class Labelling(Opened):
             >>> fruit.search("petrol", k=1, where='NOT "tag:short"')[0].text
             'Bananas are yellow.'
         """
-        from ...pipelines.analysis.corpus import tag
+        from ...pipelines.analysis.selections import tag
 
         return tag(self.stored, name, ids=ids, where=where, change=change)
 

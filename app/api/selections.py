@@ -13,7 +13,7 @@ from ...indexer.store.view import StoredDocument
 from .opened import Opened
 
 if TYPE_CHECKING:
-    from ...pipelines.analysis.corpus import Change, Tagged
+    from ...pipelines.analysis.selections import Change, Tagged
     from ...pipelines.plots.colors import Coloring
 
 
@@ -152,7 +152,7 @@ class Selecting(Opened):
             >>> shop.tag_numbered("few", np.array(docs), "add").documents
             5
         """
-        from ...pipelines.analysis.corpus import tag
+        from ...pipelines.analysis.selections import tag
 
         return tag(self.stored, name, docs=docs, change=change)
 

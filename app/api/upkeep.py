@@ -116,7 +116,7 @@ class Upkeep(Opened):
             >>> fruit.delete(where="title = 'no such title'")
             0
         """
-        from ...pipelines.analysis.corpus import delete
+        from ...pipelines.analysis.selections import delete
 
         return delete(self.stored, ids, where, progress)
 
@@ -136,7 +136,7 @@ class Upkeep(Opened):
             from ...indexer.sharded.upkeep import compact_sharded
 
             return compact_sharded(cast("ShardedCollection", self.stored), progress)
-        from ...indexer.upkeep.kept import compact_with_kept
+        from ...indexer.upkeep.other_models import compact_with_kept
 
         return compact_with_kept(self.path, progress)
 

@@ -30,7 +30,7 @@ TYPES = {
     "indexer.upkeep.verify": ("Finding",),
     "pipelines.analysis.breakdown": ("RunBreakdown",),
     "pipelines.analysis.runs": ("Assignment", "Member", "Membership", "RunDetails"),
-    "pipelines.analysis.corpus": ("Tagged",),
+    "pipelines.analysis.selections": ("Tagged",),
     "pipelines.check.check": ("Checked", "Found"),
     "pipelines.watch.watch": ("Example", "GroupChange", "Watched"),
     "pipelines.cluster": ("Clustering", "Updated"),

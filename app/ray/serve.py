@@ -14,7 +14,7 @@ from ...indexer.store.elsewhere import Answer, Question
 from ...pipelines.search.gather import OutOfReachError, Replica
 from ...pipelines.search.shards import ShardReplica
 from .connect import reason
-from .kept import Kept
+from .reconnecting import Kept
 
 TOGETHER = 4
 """Questions that an actor answers at a time: a service has as many threads that search."""

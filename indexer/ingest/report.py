@@ -1,4 +1,4 @@
-"""What a build is told, what it will take, and what it did."""
+"""Settings, estimate and report of an index run."""
 
 import json
 import time

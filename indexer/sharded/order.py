@@ -1,4 +1,4 @@
-"""When each passage of a shard came: the file that lets a search over shards order equal scores as one collection does.
+"""The order in which passages were added: with it, a search over shards orders equal scores as one collection does.
 
 A passage has the place of its document among all that were ever read. The file ends with its own digest, since nothing
 else could tell a changed number from another.

@@ -228,7 +228,7 @@ class Catalog:
         """One consistent view of the catalog or, when `write`, one commit: all of it or nothing.
 
         Raises:
-            SondeError: What is to be written would stand on a table that is damaged.
+            SondeError: For a write: a table of the catalog is damaged.
         """
         self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         try:

@@ -59,16 +59,16 @@ class NewRun:
     """A run to be written.
 
     Attributes:
-        kind: What it found.
+        kind: Its kind.
         name: Unique among the runs of its kind.
-        parameters: JSON values: everything that makes the same run again, the seed included.
+        parameters: JSON values: all that is needed to make the same run again, with the seed.
         libraries: Distributions whose versions are kept with it.
         report: JSON values: what it measured.
         seconds: How long it took.
         items: Its clusters, topics or labels.
         assignments: Document numbers int64 [n], item numbers int64 [n] and scores float [n] (NaN: none).
         places: Document numbers int64 [n] and float [n, 2] places on a map.
-        arrays: Whatever else it needs when it is asked again; never objects.
+        arrays: Other arrays that are read later, such as centroids; never of objects.
         complete: False for one that was stopped and can go on.
     """
 

@@ -27,7 +27,7 @@ from sonde.indexer.sharded.collection import ShardedCollection
 from sonde.indexer.sharded.late import build_late_sharded
 from sonde.indexer.sharded.upkeep import compact_sharded
 from sonde.indexer.store import catalog
-from sonde.pipelines.analysis.corpus import delete, tag
+from sonde.pipelines.analysis.selections import delete, tag
 
 EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 met = 0

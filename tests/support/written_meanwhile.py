@@ -17,7 +17,7 @@ from fake_encoder import FakeEncoder
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.upkeep.delete import compact
-from sonde.pipelines.analysis.corpus import delete
+from sonde.pipelines.analysis.selections import delete
 
 BATCH, PAIRS = 20, 120
 

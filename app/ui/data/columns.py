@@ -65,7 +65,7 @@ def _show_rows(found: Preview) -> None:
 
 
 def _shown(text: str) -> str:
-    """Return a text without the bytes that are none, which no page can show."""
+    """Return a text whose bytes that are not valid in its encoding are question marks: no page can show them."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from ....indexer.store.kinds import CLUSTER, LABEL, TAG
 from ....indexer.store.runs import Run
 from ....indexer.wording import counted
-from ....pipelines.analysis.corpus import Change
+from ....pipelines.analysis.selections import Change
 from ...api import Collection
 from ..jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
 from ..page import QUOTED, chips, escape_markdown, sentences, shortened, show_text, submitted

@@ -20,7 +20,7 @@ from sonde.indexer.store.collection import StoredCollection
 from sonde.indexer.store.documents import document_numbers
 from sonde.indexer.store.export import part_of, rows, write_export
 from sonde.indexer.upkeep.delete import compact
-from sonde.pipelines.analysis.corpus import delete
+from sonde.pipelines.analysis.selections import delete
 from sonde.pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS, Mode
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import MODES, SearchSettings
