@@ -1,6 +1,7 @@
 """The kinds of run, one class each: names, export columns, filters and display.
 
-To add a kind, add a class here and an entry in `KINDS`. A collection's catalog stores the kind's name.
+To add a kind, add a class here and an entry in `KINDS`; see decision 0028 for columns of a new sort. A collection's
+catalog stores the kind's name.
 """
 
 from collections.abc import Mapping, Sequence
