@@ -18,7 +18,7 @@ PAGES = sorted(FOLDER.glob("*.md"))
 BLOCK = re.compile(r'^```(console|python|text)(?: title="([^"]+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
 TIMES = re.compile(r"\b[\d,.]+ m?s\b")
 ENOUGH = 900
-LONG = ("faq", "labels", "model", "topics")
+LONG = ("faq", "folder", "labels", "model", "topics")
 """Tutorials of half a minute and more."""
 SHORTER = {"--epochs 2": "--epochs 0.02 --batch 8"}
 """Only what takes minutes is shortened; `pytest -m slow tests/test_tutorials.py` runs it as it is."""

@@ -110,6 +110,7 @@ def lasso(page: Page) -> None:
     page.mouse.up()
 
 
+@pytest.mark.long
 def test_the_loop_on_the_page_explore(visit: Visit, server: Server, tmp_path: Path) -> None:
     """Select points, cluster just them, label them, export them, and find all of it again by the address."""
     index(server, tmp_path)

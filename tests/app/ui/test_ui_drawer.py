@@ -69,6 +69,7 @@ def docs(visit: Visit) -> list[str]:
     return parse_qs(urlsplit(visit.page.url).query).get("doc", [])
 
 
+@pytest.mark.long
 def test_a_hit_opens_judged_corrected_tagged_and_by_its_address(visit: Visit, shop: Collection) -> None:
     page = visit.go(f"/search?collection={shop.path.stem}&q=battery+died")
     opener = page.get_by_test_id("stMain").get_by_role("button", name="Details", exact=True).first

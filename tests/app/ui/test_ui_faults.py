@@ -123,6 +123,7 @@ def test_nothing_is_cut_on_a_phone(context: BrowserContext, shelf: Server, addre
         page.close()
 
 
+@pytest.mark.long
 def test_a_page_loads_again_when_another_server_answers(visit: Visit, shelf: Server) -> None:
     page = visit.go("/map?collection=shop")
     page.get_by_role("searchbox", name="Search these documents").fill("parcel")
