@@ -13,7 +13,7 @@ QUERY = "apple river cloud"
 
 
 class Asked:
-    """Counts how often it was asked, and says yes so many times."""
+    """Counts how often it is asked, and says yes the first `most` times."""
 
     def __init__(self, most: int) -> None:
         self.most = most
