@@ -56,7 +56,7 @@ def export(
     if documents is not None:
         _write(documents, opened.export_taxonomy("documents", name))
     if _form(to) != "json" and any(opened.taxonomy(name).levels):
-        say(f"note: {to.suffix} files do not hold the names of the levels; .json files do")
+        say_notes([f"{to.suffix} files do not hold the names of the levels; .json files do"])
 
 
 def _form(path: Path) -> Any:
@@ -125,7 +125,7 @@ def import_(
     with progress(quiet=json) as notify:
         opened = open_collection(collection, device=device)
         if replace:
-            ask_to_replace_edits(opened, name or str(TAXONOMY), yes)
+            ask_to_replace_edits(opened, name or (_name_in(text) if form == "json" else "") or str(TAXONOMY), yes)
         before = complete_names(opened)
         found = opened.import_taxonomy(
             text, form, name, documents=table, columns=columns, label=label, replace=replace, progress=notify
@@ -134,6 +134,16 @@ def import_(
     print_taxonomy(found, json, collection, depth)
     say_newest(before, found.name)
     _say_how_to_fill(found, file, form, documents, label)
+
+
+def _name_in(text: str) -> str:
+    """Return the name of the taxonomy in a JSON file; "" if it has none, or is not valid, which the import says."""
+    from json import loads
+
+    try:
+        return str(loads(text)["name"])
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return ""
 
 
 def _columns(given: list[str]) -> dict[str, str]:

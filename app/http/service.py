@@ -76,7 +76,7 @@ async def _warm(app: FastAPI, hosts: Hosts) -> None:
 
 
 def _describe(app: FastAPI, *, keys: bool) -> None:
-    """Have the application _describe itself as OpenAPI 3.1.
+    """Have the application describe itself as OpenAPI 3.1.
 
     Args:
         app: The application, with all its routes.

@@ -98,7 +98,7 @@ def import_taxonomy(
         here = len(state.docs)
         state = _labelled(view, _taught(found, state), notify) if label else state
     said = f"imported {counted(len(state.groups), 'group')}, {counted(here, 'document')}"
-    said += f", {len(state.docs) - here:,} _labelled" if label else ""
+    said += f", {len(state.docs) - here:,} labelled" if label else ""
     said = "; ".join([said, *notes])
     for note in notes:
         notify(f"note: {note}")

@@ -17,7 +17,7 @@ from ....pipelines.plots.colors import escaped, one_line
 from ....pipelines.topics import Topics
 from ...api import Collection
 from ..jobs.panel import may_start, start
-from ..page import HEAT, chips, empty, show_text, theme
+from ..page import HEAT, chips, empty, escape_markdown, show_text, theme
 from ..workspace import Workspace, may_write
 from .cards import options_of
 
@@ -195,7 +195,9 @@ def _level(run: Run, levels: Sequence[str]) -> str:
     """Let a level be chosen, the top one if none is; return its column."""
     main = run.kind.column(run.name)
     named = {column.removeprefix(f"{main} "): column for column in levels}
-    chosen = st.segmented_control("Level", list(named), default=next(iter(named)), key=f"level of {main}")
+    chosen = st.segmented_control(
+        "Level", list(named), default=next(iter(named)), key=f"level of {main}", format_func=escape_markdown
+    )
     return named[chosen] if chosen else levels[0]
 
 

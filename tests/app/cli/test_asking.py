@@ -139,3 +139,13 @@ def test_a_taxonomy_that_somebody_edited(asked: Asked, reviews: Path, tmp_path: 
     assert code == GONE and "mine" not in [group.name for group in opened.taxonomy().groups]
     code, shown = asked("n", "taxonomy", *words, "--replace")  # nobody has edited it
     assert code == GONE and "[y/N]" not in shown
+
+
+def test_a_taxonomy_that_somebody_edited_under_the_name_in_a_file(asked: Asked, reviews: Path, tmp_path: Path) -> None:
+    opened = Collection.open(reviews, encoder=FakeEncoder())  # type: ignore[arg-type]
+    opened.import_taxonomy("name\nparcels\n", "csv", "ours")
+    (tmp_path / "ours.json").write_text(opened.export_taxonomy("json", "ours"))
+    opened.edit_taxonomy("add", "ours", name="mine")
+    code, shown = asked("n", "taxonomy", "import", reviews, tmp_path / "ours.json", "--replace")
+    assert code == KEPT and "the taxonomy 'ours' has 1 edit. Replace it and its log? [y/N]" in shown
+    assert [group.name for group in opened.taxonomy("ours").groups] == ["parcels", "mine"]

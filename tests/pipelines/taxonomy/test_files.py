@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,7 @@ def test_a_taxonomy_seeds_another_collection(shop: Collection, tmp_path: Path) -
     seeded = away.import_taxonomy(
         "name,description\nlate,parcel late\nbattery,battery weak\n", "csv", "seeded", label=True
     )
+    assert re.search(r"^imported 2 groups, 0 documents, [1-9]\d* labelled$", away.taxonomy_log("seeded")[-1].said)
     assert seeded.documents == 60
     groups = {one.id: one.number for one in away.assignments("seeded")}
     assert {groups[f"e{n}"] for n in range(0, 60, 4)} <= {0, -1}
