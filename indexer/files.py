@@ -23,7 +23,7 @@ from .wording import either, size
 
 WINDOWS = sys.platform == "win32"
 PATIENCE = 5.0
-"""Seconds to wait on Windows for another program to close a file that is to be replaced."""
+"""Seconds to wait for another program to close a file that is to be replaced, or to leave a folder that is removed."""
 
 LARGEST_TEXT = 1 << 27
 """Bytes of a file of queries, judgements, labels or ids: such files are read as a whole, by this process."""
@@ -94,10 +94,29 @@ def replace_file(source: Path, target: Path) -> None:
             time.sleep(0.05)
 
 
+def remove_folder(path: Path) -> None:
+    """Remove a folder, again where something was made in it meanwhile.
+
+    Tantivy looks at an index in a thread of its own once it is opened, and makes its lock file there after others
+    have closed it.
+
+    Raises:
+        OSError: It cannot be removed, or is written to for `PATIENCE` seconds.
+    """
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return shutil.rmtree(path)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
 def remove(path: Path) -> bool:
     """Remove a file or folder and return whether it is gone; Windows keeps what somebody has open."""
     try:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        remove_folder(path) if path.is_dir() else path.unlink(missing_ok=True)
     except PermissionError:
         if not WINDOWS:
             raise

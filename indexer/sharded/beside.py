@@ -14,7 +14,7 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..errors import SondeError
-from ..files import sync_folder, write_durably
+from ..files import remove_folder, sync_folder, write_durably
 from ..ingest.index import encoder_of
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
@@ -98,7 +98,7 @@ def compact_beside(parts: Mapping[int, StoredCollection], other: Path) -> None:
     for path in other.glob(f"shards/*/{_VERSION}"):
         shard = int(path.parent.name)
         if shard not in parts:
-            shutil.rmtree(path)
+            remove_folder(path)
         elif holds_something(path):
             leave_out(parts[shard].catalog_path, path)
             _compact(path, other)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from ..errors import SondeError, WriterBusyError
-from ..files import link_or_copy, make_folder, sha256, sync_folder
+from ..files import link_or_copy, make_folder, remove_folder, sha256, sync_folder
 from . import COLLECTION, address_of
 from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
 from .layout import DIGITS, RUNS, Published, ShardedGeneration
@@ -98,7 +98,7 @@ class Bucket(Objects):
         if self.pull() is None:
             with self._pulling():
                 if LocalTruth(self.folder).read(COLLECTION) is not None:  # of what the store held before
-                    shutil.rmtree(self.folder)
+                    remove_folder(self.folder)
                     make_folder(self.folder)
         return self.folder
 
@@ -152,7 +152,7 @@ class Bucket(Objects):
         if same and known and (newest is None or known.number >= newest.number):
             same = self.read(known.name) == local.read(known.name)
         if not same:
-            shutil.rmtree(self.folder)
+            remove_folder(self.folder)
             make_folder(self.folder)
 
     def _download(self, name: str, state: Published) -> None:

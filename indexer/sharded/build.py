@@ -20,7 +20,7 @@ from ..errors import (
     arg,
     out_of_range,
 )
-from ..files import make_folder, write_durably
+from ..files import make_folder, remove_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
 from ..ingest.columns import KnownColumns, holds_some
 from ..ingest.ids import read_with_ids
@@ -338,7 +338,7 @@ def _resume(folder: Path, version: str, spool: str) -> None:
     else:
         for path in work.iterdir():
             if path.name not in ("spool", LEARNED):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                remove_folder(path) if path.is_dir() else path.unlink()
         remove_old_versions(folder)  # the note is replaced after them: it tells whose they are
     write_durably(note, lambda stream: stream.write(version.encode()))
 

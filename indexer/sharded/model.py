@@ -9,7 +9,7 @@ from typing import Any
 
 from ..encoder import Encoder, ModelSpec
 from ..errors import SondeError
-from ..files import make_folder, write_durably
+from ..files import make_folder, remove_folder, write_durably
 from ..ingest import BuildSettings
 from ..progress import Notify, silent
 from ..small_files import read_small, sealed, unsealed
@@ -109,7 +109,7 @@ def discard(collection: StoredCollection, *, previous: bool) -> list[OtherModel]
         folders = [path for path in models_folder(collection.path).iterdir() if path.is_dir()]
         gone = [path for path in folders if (path.name == kept) == previous]
         for path in gone:
-            shutil.rmtree(path)
+            remove_folder(path)
     if previous and kept is not None:
         with collection.writing() as catalog:
             catalog.remove(PREVIOUS)

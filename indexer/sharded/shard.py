@@ -1,6 +1,5 @@
 """One shard's part of a run: ordinary work on a collection, in a folder of its own, published under a new name."""
 
-import shutil
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..errors import SondeError
+from ..files import remove_folder
 from ..ingest import BuildSettings, index_documents
 from ..ingest.index import encoder_of
 from ..ingest.late import fill_late, remove_late
@@ -147,7 +147,7 @@ def _built(task: ShardTask, final: Path, encoder: Encoder | None, notify: Notify
     else:
         said = _repaired(folder, encoder, notify)
     if not _changed(task, folder):
-        shutil.rmtree(folder.parent)
+        remove_folder(folder.parent)
         return ShardDone(task.shard, None, counts)
     _order(task, folder)
     _publish(folder, final, counts, said)

@@ -19,6 +19,7 @@ from ..ann.kinds import suits_cpu
 from ..ann.settings import GPU_KINDS, AnnInfo
 from ..encoder import ModelSpec
 from ..errors import SondeError
+from ..files import remove_folder
 from ..late import REPAIR, LateIndex
 from ..lexical import LexicalEntry, LexicalIndex
 from ..progress import Notify, Progress, silent, tell
@@ -215,7 +216,7 @@ def _opened(path: Path) -> LexicalIndex:
         return LexicalIndex.open(path)
     except SondeError:
         if path.exists():
-            shutil.rmtree(path)
+            remove_folder(path)
         return LexicalIndex.create(path)
 
 

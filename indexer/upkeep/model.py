@@ -1,6 +1,5 @@
 """Change the model of a collection: embed all documents again, catch up with other writers, then switch."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -14,7 +13,7 @@ from ..ann.devices import search_device
 from ..document import Document
 from ..encoder import Encoder, ModelSpec
 from ..errors import NothingToIndexError, SondeError, UsageError, WriterBusyError
-from ..files import disk_error, make_folder
+from ..files import disk_error, make_folder, remove_folder
 from ..ingest import BuildSettings, index_documents
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog, in_slices
@@ -184,7 +183,7 @@ def discard(collection: StoredCollection, *, previous: bool) -> list[OtherModel]
         folders = [path for path in models_folder(collection.path).iterdir() if path.is_dir()]
         gone = [path for path in folders if (path.name == kept) == previous]
         for path in gone:
-            shutil.rmtree(path)
+            remove_folder(path)
     return [other for other in known if other.folder in gone]
 
 

@@ -5,12 +5,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
 from sonde.indexer.errors import SondeError
-from sonde.indexer.files import write_durably, write_output
+from sonde.indexer.files import remove_folder, write_durably, write_output
 
 
 def test_a_file_of_the_user_with_a_temporary_name_stays(tmp_path: Path) -> None:
@@ -45,6 +45,22 @@ def test_two_that_write_one_file_both_end_well(tmp_path: Path) -> None:
         thread.join()
     assert path.read_bytes() in (b"one" * 10, b"two" * 10)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_in_which_a_file_is_made_while_it_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tantivy's own thread makes its lock file in an index that others have closed."""
+    index, real = tmp_path / "c.sonde" / "lexical", os.rmdir
+    index.mkdir(parents=True)
+    late = [index / ".tantivy-meta.lock"]
+
+    def rmdir(*arguments: Any, **options: Any) -> None:
+        if late:
+            late.pop().touch()
+        real(*arguments, **options)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    remove_folder(tmp_path / "c.sonde")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_is_a_line_with_the_file(tmp_path: Path) -> None:

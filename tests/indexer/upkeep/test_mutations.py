@@ -14,6 +14,7 @@ from damaged import MUTATIONS, mutated, opened, problem_of, seen, sound_collecti
 from thinned import thinned
 
 from sonde.indexer.errors import SondeError
+from sonde.indexer.files import remove_folder
 
 OTHERS = ("checksums", "sqlite_sequence")
 
@@ -60,7 +61,7 @@ def change(folder: Path, table: str, column: str, place: int, value: Any = other
 
 def copy(folder: Path, target: Path) -> Path:
     if target.exists():
-        shutil.rmtree(target)
+        remove_folder(target)
     return Path(shutil.copytree(folder, target))
 
 
