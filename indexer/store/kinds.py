@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from ..errors import UsageError, did_you_mean
 from ..wording import either, on_one_line
 
-ColumnValue = Literal["number", "name", "names", "member", "place", "path", "level"]
+ColumnValue = Literal["number", "name", "names", "member", "place", "path", "level", "score"]
 Payload = Literal["run_documents", "run_places"]
 
 NAME_SUFFIX = " name"
@@ -22,6 +22,7 @@ SEPARATOR = " > "
 """Between the names of a path. No name of a group holds it, but one may begin or end with its sign."""
 _FILTERED = {
     "number": "integer", "name": "text", "names": "list", "member": "boolean", "path": "text", "level": "text",
+    "score": "real",
 }  # fmt: skip
 _EXPORTED = _FILTERED | {"names": "texts", "place": "real"}
 
@@ -35,6 +36,7 @@ class Column:
         value: What a cell holds about the items to which a document belongs, best first: the "number" or "name" of
             the first item, the "names" of all, or whether there are any ("member"). "place": one coordinate on a map.
             Where items lie under others, the "path" to the first item, or the name of the item at one "level" of it.
+            "score": that of the first item.
         level: Of a "level" column, 0 at the top.
     """
 
@@ -49,7 +51,7 @@ class Column:
 
     @property
     def operand(self) -> str | None:
-        """The column's type in a filter: "integer", "text", "list" or "boolean"; None if filters cannot use it."""
+        """The column's type in a filter: "integer", "real", "text", "list" or "boolean"; None if none can use it."""
         return _FILTERED.get(self.value)
 
     @property
@@ -58,11 +60,12 @@ class Column:
         return False if self.value == "member" else None
 
     def cell(
-        self, numbers: Sequence[int], names: Sequence[str], path: Sequence[str] = ()
-    ) -> int | str | list[str] | bool | None:
+        self, numbers: Sequence[int], names: Sequence[str], path: Sequence[str] = (), score: float | None = None
+    ) -> float | str | list[str] | bool | None:
         """Return the cell for a document that belongs to items with these numbers and names, best first.
 
-        `path` holds the names from the top down to the first item. Below that item, a "level" is None.
+        `path` holds the names from the top down to the first item. Below that item, a "level" is None. `score` is the
+        first item's.
 
         Raises:
             ValueError: The column holds a map coordinate, which items do not have.
@@ -80,6 +83,8 @@ class Column:
                 return SEPARATOR.join(path)
             case "level":
                 return path[self.level] if self.level < len(path) else None
+            case "score":
+                return score
         raise ValueError(f"the column {self.name!r} holds a place: no item has one")
 
 
@@ -158,10 +163,11 @@ class RunKind(str):
             return Column(main, "number"), Column(f"{main}{NAME_SUFFIX}", "name")
         return (Column(main, "name"),)
 
-    def level_columns(self, main: str, parameters: Mapping[str, Any], depth: int) -> tuple[Column, ...]:
-        """Return the further columns of a run whose items lie under others: the path, and one for each level.
+    def further_columns(self, main: str, parameters: Mapping[str, Any], depth: int) -> tuple[Column, ...]:
+        """Return the columns that give way to another run's main column of their name.
 
-        A level's column has the name of the level, or "level 0" and so on where it has none.
+        These are the path and each level of a run whose items lie under others. A level's column has the name of the
+        level, or "level 0" and so on where it has none.
 
         Args:
             main: The run's main column, as in `columns`.
@@ -252,6 +258,11 @@ class Labels(RunKind):
         """Return one column: a name, or a list of names."""
         return (Column(main, "names" if parameters.get("multi_label") else "name"),)
 
+    def further_columns(self, main: str, parameters: Mapping[str, Any], depth: int) -> tuple[Column, ...]:
+        """Return one column: the probability of the label, or of the likeliest one of several."""
+        del parameters, depth
+        return (Column(f"{main} {self.score}", "score"),)
+
 
 class Tags(RunKind):
     """Documents tagged by a person; the only item is the tag itself."""
@@ -285,6 +296,11 @@ class Corrections(Labels):
     def command(self) -> str:
         """A person makes one by the first correction."""
         return "runs correct"
+
+    def further_columns(self, main: str, parameters: Mapping[str, Any], depth: int) -> tuple[Column, ...]:
+        """Return no column: a person is sure."""
+        del main, parameters, depth
+        return ()
 
 
 class Checks(RunKind):

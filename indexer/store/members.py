@@ -25,6 +25,8 @@ NAME = f"(SELECT i.name {_NAMES} ORDER BY r.score DESC, r.item LIMIT 1)"
 """SQL of the name of the item that document `d` belongs to most."""
 ALL_NAMES = f"(SELECT json_group_array(i.name) {_NAMES})"
 """SQL of a JSON list of the names of all items that document `d` belongs to."""
+SCORE = f"(SELECT r.score {_OF} ORDER BY r.score DESC, r.item LIMIT 1)"
+"""SQL of the score of document `d` in the item that it belongs to most."""
 TAGGED = f"EXISTS (SELECT 1 {_OF})"
 """SQL of whether the run names document `d`."""
 

@@ -261,7 +261,7 @@ def run_columns(runs: Iterable[Run]) -> dict[int, str]:
 
 
 def columns_by_run(runs: Iterable[Run], mains: Mapping[int, str], depths: Mapping[int, int]) -> dict[int, list[Column]]:
-    """Return the columns of each run by the run's number; a path or a level gives way to another column of its name.
+    """Return the columns of each run by the run's number; a further one gives way to another column of its name.
 
     Args:
         runs: The runs.
@@ -272,7 +272,7 @@ def columns_by_run(runs: Iterable[Run], mains: Mapping[int, str], depths: Mappin
     found = {run.number: [*run.kind.columns(_main(run, mains), run.parameters)] for run in runs}
     taken = {column.name for columns in found.values() for column in columns}
     for run in runs:
-        for column in run.kind.level_columns(_main(run, mains), run.parameters, depths.get(run.number, 0)):
+        for column in run.kind.further_columns(_main(run, mains), run.parameters, depths.get(run.number, 0)):
             places = (column.name if number == 1 else f"{column.name} ({number})" for number in itertools.count(1))
             free = next(place for place in places if place not in taken)
             taken.add(free)
@@ -338,14 +338,15 @@ class RunColumns:
         found: dict[int, dict[str, Any]] = {doc: dict(self._absent) for doc in docs}
         for run in self._assigned:
             for doc, values in items_by_document(self._catalog, run, docs).items():
-                found[doc] |= self._cells(run, [number for number, _ in values])
+                found[doc] |= self._cells(run, values)
         for run in self._placed:
             names = [column.name for column in self._columns[run.number]]
             for doc, place in places_by_document(self._catalog, run, docs).items():
                 found[doc] |= dict(zip(names, place, strict=True))
         return found
 
-    def _cells(self, run: Run, numbers: list[int]) -> dict[str, Any]:
+    def _cells(self, run: Run, items: list[tuple[int, float | None]]) -> dict[str, Any]:
+        numbers = [number for number, _ in items]
         names = [self._names[run.number].get(number, "") for number in numbers]
         path = self._paths.get(run.number, {}).get(numbers[0], ())
-        return {column.name: column.cell(numbers, names, path) for column in self._columns[run.number]}
+        return {column.name: column.cell(numbers, names, path, items[0][1]) for column in self._columns[run.number]}

@@ -192,6 +192,8 @@ class Map(Tabular):
             known = [*(key for key in runs if ":" in key and not key.endswith(" name")), *view.fields]
             raise UsageError(f"cannot colour by {color!r}: {existing(known, 'leave it out')}")
         values, levels = _run_column(view, docs, name), columns.levels(color)
+        if runs[name] == "real":
+            return Coloring.of(color, values)
         groups = len({*values} - {None})
         if levels and groups > len(PALETTE):
             notify(f"{color} has {groups:,} groups, more than there are colours: coloured by its level {levels[0]!r}")

@@ -15,7 +15,7 @@ from ....indexer.errors import NOT_UNICODE, UsageError, is_unicode
 from ....indexer.store.catalog import ID_COLUMN, Catalog
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS, Column
-from ....indexer.store.members import ALL_NAMES, INSIDE, LEVEL, NAME, NUMBER, OWN, TAGGED, TEST_OF, lineages
+from ....indexer.store.members import ALL_NAMES, INSIDE, LEVEL, NAME, NUMBER, OWN, SCORE, TAGGED, TEST_OF, lineages
 from ....indexer.store.runs import Run, columns_by_run, depth_of, list_runs, run_columns
 from .conditions import Operands, Texts
 from .expression import Expressions
@@ -224,9 +224,9 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
     """Return what a filter can ask of runs, by the names of their columns in an export.
 
     `"cluster:RUN"` and `"topic:RUN"` are numbers, `"cluster:RUN name"` and `"topic:RUN name"` texts; `"label:RUN"` and
-    `"correction:RUN"` are names, or lists of names where a text may have several; `"tag:NAME"` is true or false. A test
-    of `"taxonomy:RUN"`, `"taxonomy:RUN name"` or `"taxonomy:RUN path"` holds for the groups that pass it and for all
-    groups under them. The columns of its levels are texts.
+    `"correction:RUN"` are names, or lists of names where a text may have several; `"label:RUN probability"` is a
+    number; `"tag:NAME"` is true or false. A test of `"taxonomy:RUN"`, `"taxonomy:RUN name"` or `"taxonomy:RUN path"`
+    holds for the groups that pass it and for all groups under them. The columns of its levels are texts.
     """
     runs = [run for run in list_runs(catalog, count=False) if run.complete and run.kind.payload == "run_documents"]
     mains = run_columns(runs)
@@ -235,7 +235,9 @@ def run_operands(catalog: Catalog) -> dict[str, Operand]:
     return {column.name: _operand(run, column) for run in runs for column in columns[run.number] if column.operand}
 
 
-_READING = {"number": NUMBER, "name": NAME, "names": ALL_NAMES, "member": TAGGED, "path": NAME, "level": LEVEL}
+_READING = {
+    "number": NUMBER, "name": NAME, "names": ALL_NAMES, "member": TAGGED, "path": NAME, "level": LEVEL, "score": SCORE,
+}  # fmt: skip
 
 
 def _operand(run: Run, column: Column) -> Operand:

@@ -201,8 +201,9 @@ def test_every_kind_exports_what_a_filter_finds(fruit: Collection, kind: RunKind
         f"{kind}:r name": {"name": "baked"},
         f"{kind}:r path": {"path": "baked"},
         f"{kind}:r level 0": {"level": "baked"},
+        f"{kind}:r probability": {"score": 0.9},
     }  # fmt: skip
-    columns = (*kind.columns(f"{kind}:r", {}), *kind.level_columns(f"{kind}:r", {}, 1))
+    columns = (*kind.columns(f"{kind}:r", {}), *kind.further_columns(f"{kind}:r", {}, 1))
     expected = {column.name: cells[column.name][column.value] for column in columns}
     first, _, last = fruit.rows()
     assert {name: first[name] for name in expected} == expected
@@ -217,7 +218,7 @@ def test_every_kind_exports_what_a_filter_finds(fruit: Collection, kind: RunKind
             "number": '"{}" IN (0, 1)', "name": "\"{}\" IN ('sweet', 'baked')", "member": '"{}" = TRUE',
             "names": "'sweet' IN \"{}\"",
         }  # fmt: skip
-        where |= dict.fromkeys(("path", "level"), where["name"])
+        where |= dict.fromkeys(("path", "level"), where["name"]) | {"score": '"{}" BETWEEN 0.5 AND 0.9'}
         for column in columns:
             assert documents_where(view.catalog, where[column.value].format(column.name)).tolist() == docs
 

@@ -218,7 +218,8 @@ def test_export_has_a_column_for_every_run(fruit: Collection, tmp_path: Path) ->
     write_run(fruit.stored, NewRun(LABEL, "one", {}, items=labels, assignments=one), taken)
     write_run(fruit.stored, NewRun(MAP, "m", {}, places=(taken.docs[:1], np.array([[0.5, 1.5]]))), taken)
     first = {"id": "0", "title": "", "text": "apple pie", "metadata.x": 0, "cluster:two": 0, "cluster:two name": "food",
-             "label:many": ["fast", "sweet"], "label:one": None, "x": 0.5, "y": 1.5}  # fmt: skip
+             "label:many": ["fast", "sweet"], "label:many probability": 0.9, "label:one": None,
+             "label:one probability": None, "x": 0.5, "y": 1.5}  # fmt: skip
     assert next(iter(fruit.rows())) == first
     exporting = [tmp_path / f"out{suffix}" for suffix in (".parquet", ".csv", ".jsonl")]
     from sonde.indexer.store.export import write_export as export
