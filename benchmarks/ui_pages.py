@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -99,6 +100,7 @@ def walk(page: Any, address: str, turns: int, queries: list[str]) -> None:
         if query in queries:
             times["a new query's hits"].append(monotonic() - began)
     actions(page, turns, times)
+    workbench(page, turns, queries, times)
     for name, taken in times.items():
         print(f"{name}: {statistics.median(taken):.2f} s ({min(taken):.2f} to {max(taken):.2f})")
 
@@ -117,6 +119,48 @@ def actions(page: Any, turns: int, times: dict[str, list[float]]) -> None:
             times[f"{name}: first change"].append(page.evaluate("window.changed - window.clicked") / 1_000)
             times[f"{name}: all"].append(settled(page) - began)
             page.wait_for_timeout(500)
+
+
+def workbench(page: Any, turns: int, queries: list[str], times: dict[str, list[float]]) -> None:
+    """Light up queries, click a bar and draw a lasso, until the counts and the texts of the first rows are there."""
+    page.get_by_test_id("stSidebarNav").get_by_text("Explore", exact=True).click()
+    page.locator("[data-drawn]").wait_for()
+    settled(page)
+    search, bar = page.get_by_role("searchbox"), page.locator(".wb-bars .wb-bar").first
+    for turn in range(turns):
+        search.fill(queries[turn % len(queries)])
+        times["Explore: light up a query"].append(changed(page, lambda: search.press("Enter")))
+        search.fill("")
+        changed(page, lambda: search.press("Enter"))
+        times["Explore: a bar"].append(changed(page, bar.click))
+        changed(page, lambda: page.keyboard.press("Control+z"))
+        draw(page)
+        times["Explore: a lasso"].append(changed(page, page.mouse.up))
+        changed(page, lambda: page.keyboard.press("Control+z"))
+
+
+def changed(page: Any, act: Callable[[], object]) -> float:
+    """Return the seconds from an action until another number is selected and the table shows texts of these documents.
+
+    While hits are on their way, none is selected; while texts are, their cells hold an ellipsis.
+    """
+    count, first = page.locator(".wb-count"), page.locator(".wb-table tbody tr").first
+    before, began = count.inner_text(), monotonic()
+    act()
+    while (now := count.inner_text()) == before or not now.startswith("1 to") or "…" in first.inner_text().split():
+        page.wait_for_timeout(10)
+    return monotonic() - began
+
+
+def draw(page: Any) -> None:
+    """Draw around the middle of the map; the button of the mouse stays down."""
+    box = page.locator(".wb-surface").bounding_box()
+    places = [(0.35, 0.35), (0.65, 0.35), (0.65, 0.65), (0.35, 0.65)]
+    (first, *others) = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in places]
+    page.mouse.move(*first)
+    page.mouse.down()
+    for place in others:
+        page.mouse.move(*place, steps=10)
 
 
 def sentences(count: int) -> Path:
