@@ -44,7 +44,8 @@ def show(shelf: Workspace, collection: Collection) -> None:
     running = show_work(shelf, collection)
     maps = [run for run in collection.uncounted_runs() if run.kind is MAP and run.complete]
     chosen = _chosen([run.name for run in reversed(maps)])
-    table = collection.table(chosen)
+    with st.spinner("Reading the documents …", show_time=True):  # seconds for a million that nobody has read yet
+        table = collection.table(chosen)
     _above(shelf, collection, table, running)
     _workbench(shelf, collection, table, running)
 

@@ -2,11 +2,14 @@
 # ruff: noqa: F811  (fixtures that are imported)
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -15,10 +18,12 @@ from themes import rows
 from ui_overview import Started, box, mapped, shop, started  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
+from sonde.app.api import Collection
 from sonde.app.ui.desk import DESK, MOST_TABLES, Desk, routes
 from sonde.app.ui.map.page import state_of
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.lock import writer_lock
+from sonde.pipelines.facets import Facets
 from sonde.pipelines.facets.packing import unpack_arrays
 from sonde.pipelines.map.regions import inside, read_outlines
 from sonde.pipelines.map.stored import choices, coloring
@@ -67,6 +72,26 @@ def test_an_empty_collection_and_a_map_without_documents(pages: Pages, started: 
     page.checkbox(key="map_name_replace:map").check().run()
     next(button for button in page.button if button.label == "Make the map").click().run()
     assert started.commands[1:] == [["map", "shop.sonde", "--name", "map", "--replace"]]
+
+
+def test_the_page_says_that_it_reads_the_documents(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped(shop(pages))
+    now: list[str] = []
+    read = Collection.table
+
+    @contextmanager
+    def spinner(text: str, **_: Any) -> Iterator[None]:
+        now.append(text)
+        yield
+        now.clear()
+
+    def table(collection: Collection, map: str | None = None) -> Facets:
+        assert now == ["Reading the documents …"]
+        return read(collection, map)
+
+    monkeypatch.setattr(streamlit, "spinner", spinner)
+    monkeypatch.setattr(Collection, "table", table)
+    assert sent(pages.open("map", collection="shop"))["rows"] == 120
 
 
 def test_the_workbench_reads_table_texts_and_hits_by_requests(pages: Pages, client: TestClient) -> None:
