@@ -1,4 +1,4 @@
-"""What runs in the visitor's browser besides Streamlit: Sonde's words for a lost server, and the top of a new page."""
+"""What runs in the visitor's browser besides Streamlit: words for a lost server, Back for queries, and scrolling up."""
 
 import json
 
@@ -52,18 +52,31 @@ _RETURN = """<script data-sonde="server">
     .observe(document.body, { subtree: true, attributes: true, attributeFilter: ["data-test-connection-state"] });
 })();
 </script>"""
+_STEPS = """<script data-sonde="steps">
+(() => {
+  if (window.sondeSteps) return;
+  window.sondeSteps = true;
+  const replace = history.replaceState;
+  history.replaceState = function (state, title, address) {
+    const next = new URL(address ?? location.href, location.href), now = new URL(location.href);
+    const other = next.pathname === now.pathname && next.searchParams.get("q") !== now.searchParams.get("q");
+    (other ? history.pushState : replace).call(history, state, title, address);
+  };
+})();
+</script>"""
 _TOP = (
     """<script data-sonde="top">/* PLACE */ document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);</script>"""
 )
 
 
 def watch_connection() -> None:
-    """Report a lost connection in Sonde's words, and load the page again if another server answers afterwards.
+    """Report a lost connection in Sonde's words, load the page again if another server answers, and keep each query.
 
     A new server knows neither the tables nor the parts of the pages that an old one drew, so their buttons would do
-    nothing. The address keeps what the page shows. It is enough to draw this once.
+    nothing. The address keeps what the page shows. Streamlit replaces the address when a query changes; as a new step,
+    the browser's Back returns to the query before. It is enough to draw this once.
     """
-    script = _WATCH.replace("WORDS", json.dumps(LOST)) + _RETURN.replace("ID", json.dumps(SERVER))
+    script = _WATCH.replace("WORDS", json.dumps(LOST)) + _RETURN.replace("ID", json.dumps(SERVER)) + _STEPS
     st.html(script, unsafe_allow_javascript=True)
 
 

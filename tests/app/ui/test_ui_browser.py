@@ -57,6 +57,31 @@ def test_from_a_file_to_hits_and_back_by_the_address(visit: Visit, tmp_path: Pat
     expect(page.locator(".sonde-text")).to_have_text(hits, use_inner_text=True)
 
 
+def test_back_returns_to_the_query_before(visit: Visit, server: Server, tmp_path: Path) -> None:
+    index(server, tmp_path)
+    page = visit.go("/search")
+    box = page.get_by_label("Query").first
+    for query in ("battery died", "parcel late"):
+        visit.fill("Query", query)
+        expect(page).to_have_url(re.compile(query.replace(" ", r"(\+|%20)")))
+        visit.settle()
+    hits = page.locator(".sonde-text").all_inner_texts()
+    page.go_back()
+    expect(box).to_have_value("battery died")
+    expect(page.locator("mark.sonde").filter(has_text="battery").first).to_be_visible()
+    visit.settle()
+    page.go_back()
+    expect(box).to_have_value("")
+    expect(page.locator(".sonde-text")).to_have_count(0)
+    visit.settle()
+    page.go_forward()
+    expect(box).to_have_value("battery died")
+    visit.settle()
+    page.go_forward()
+    expect(page.locator(".sonde-text")).to_have_text(hits, use_inner_text=True)
+    visit.check()
+
+
 def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, server: Server, tmp_path: Path) -> None:
     server.hold.touch()
     make_reviews(visit, tmp_path)
