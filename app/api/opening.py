@@ -45,8 +45,8 @@ class Opening:
         """The folder that its messages name."""
         return self._path if self._opened is None else self._opened.path
 
-    def without_folder(self, error: Exception) -> str:
-        """Return why the collection cannot be read, without the path to it."""
+    def without_folder(self, error: Exception | str) -> str:
+        """Return a message without the path to the collection."""
         said = str(error)
         for place in (self.folder.absolute(), self.folder):
             folder = re.escape(f"{place.parent}{os.sep}")

@@ -1,9 +1,12 @@
 """An MCP server that reports in one line what is wrong with a request, and answers every request that has an id."""
 
+import inspect
+import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import wraps
+from typing import Annotated, Any, get_args, get_origin
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -14,13 +17,17 @@ from mcp.shared.message import SessionMessage
 from mcp.types import (
     INVALID_REQUEST,
     PARSE_ERROR,
+    CallToolResult,
     ErrorData,
     JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    TextContent,
+    Tool,
+    ToolAnnotations,
 )
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ...indexer.errors import nearest
 from ...indexer.wording import existing
@@ -30,6 +37,25 @@ NO_REQUEST = "the message is not a valid JSON-RPC 2.0 request: it needs jsonrpc,
 
 class CheckedServer(MCPServer[Any]):
     """The SDK's server; it ignores unknown arguments, shows pydantic's messages and leaves bad requests unanswered."""
+
+    def add_described(self, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
+        """Add a tool; a sentence in an argument's annotation describes the argument."""
+        signature = inspect.signature(tool)
+        described = [each.replace(annotation=_described(each.annotation)) for each in signature.parameters.values()]
+
+        @wraps(tool)
+        def call(**given: Any) -> Any:
+            return tool(**given)
+
+        call.__signature__ = signature.replace(parameters=described)  # type: ignore[attr-defined]
+        self.add_tool(call, description=inspect.getdoc(tool), annotations=annotations)
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the tools with schemas without what says nothing: titles, and that null is allowed."""
+        return [
+            each.model_copy(update={"input_schema": _tidy(each.input_schema), "output_schema": None})
+            for each in await super().list_tools()
+        ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool.
@@ -44,7 +70,7 @@ class CheckedServer(MCPServer[Any]):
         if unknown := next((each for each in arguments if each not in known), None):
             raise ToolError(f"{name} has no argument {unknown[:80]!r}{_hint(unknown, known)}")
         try:
-            return await super().call_tool(name, arguments, context)
+            return _compact(await super().call_tool(name, arguments, context))
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_in_one_line(name, error.__cause__)) from None
@@ -57,6 +83,33 @@ class CheckedServer(MCPServer[Any]):
         async with stdio_server() as (lines, answers), _answering_all(lines, answers) as (requests, told):
             server = self._lowlevel_server
             await server.run(requests, told, server.create_initialization_options())
+
+
+def _described(annotation: Any) -> Any:
+    kind, *said = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return Annotated[(kind, *(Field(description=each) if isinstance(each, str) else each for each in said))]
+
+
+def _tidy(schema: Any) -> Any:
+    """Return a schema of arguments; an argument that may be left out has a default, so null need not be named."""
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _tidy(value) for name, value in schema.items() if name != "title" or not isinstance(value, str)}
+    kinds = [_tidy(each) for each in found.get("anyOf", ())]
+    some = [each for each in kinds if each != {"type": "null"}]
+    if kinds and len(some) == 1:
+        found = {**some[0], **{name: value for name, value in found.items() if name != "anyOf"}}
+    if "default" in found and found["default"] is None:
+        del found["default"]
+    return found
+
+
+def _compact(result: Any) -> Any:
+    """Return a result whose text is JSON without blanks: the SDK indents it."""
+    if not isinstance(result, CallToolResult) or result.structured_content is None:
+        return result
+    text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+    return result.model_copy(update={"content": [TextContent(type="text", text=text)]})
 
 
 def _hint(unknown: str, known: Iterable[str]) -> str:

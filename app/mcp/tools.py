@@ -1,32 +1,48 @@
 """The tools of the MCP server; their docstrings and annotations are what an assistant reads."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import replace
+from datetime import date, datetime
 from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
-from ...indexer.store.fields import Period, json_value
+from ...indexer.store.fields import Period, json_value, name_times
 from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
 from ...indexer.wording import existing
-from ...pipelines.search.results import Hit, Mode, Results
+from ...pipelines.analysis.breakdown import OTHERS, RunBreakdown, row_of
+from ...pipelines.search.results import Mode
 from ..api import Collection
 from ..api.opening import UNREADABLE, Opening
+from .answers import (
+    BEYOND_CHANCE,
+    MOST_HITS,
+    MOST_VALUES,
+    PART,
+    TERMS,
+    answer_of,
+    asked,
+    checked,
+    counts_of,
+    cut,
+    filled,
+    groups_of,
+)
 
-MOST_HITS = 50
 MOST_TEXTS = 100
 LONGEST = 100_000
 """Characters of a text that an assistant sends, at most."""
-SHOWN = 2_000
-"""Characters of a passage in a list of hits; `get_document` gives the whole text."""
-TERMS = 20
-"""Words that a comparison lists for each side, at most."""
+DAYS = 1_500
+"""Dates with many different days are counted by month, and by year if the first and last are further apart."""
 
 Where = Annotated[
     str | None,
     "SQL condition on metadata and runs, such as: year >= 2020 AND lang = 'en', or \"topic:topics name\" = 'shipping'",
 ]
 Name = Annotated[str | None, "A collection's name, as `collections` lists it. Needed only if there are several."]
+Number = Annotated[int | None, "The number of one group: with more terms, and typical documents."]
+Groups = Annotated[int, f"Groups to list, 1 to {MOST_VALUES}."]
+Offset = Annotated[int, "Groups to skip: the next_offset of the list before."]
 Hits = Annotated[int, f"Documents to return, 1 to {MOST_HITS}."]
 Id = Annotated[str, "A document's id, as search returns it."]
 Run = Annotated[str | None, "A run's name, as `collections` lists it; by default the newest run."]
@@ -50,7 +66,7 @@ def told(
         try:
             return tool(self, *args, **given)
         except SondeError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(self.without_folders(error)) from None
 
     return told
 
@@ -66,7 +82,9 @@ class Tools:
         """
         self._collections = {each.name: each for each in collections}
         if len(self._collections) < len(collections):
-            raise UsageError("two collections have the same name: rename the folder of one")
+            names = [each.name for each in collections]
+            double = next(name for name in names if names.count(name) > 1)
+            raise UsageError(f"two collections have the name {double!r}: rename the folder of one")
 
     @property
     def every(self) -> list[Callable[..., dict[str, Any]]]:
@@ -79,6 +97,13 @@ class Tools:
     def named(self) -> dict[str, Opening]:
         """Return the collections by name."""
         return self._collections
+
+    def without_folders(self, error: Exception) -> str:
+        """Return what is wrong without the paths to the collections: an assistant knows them by their names."""
+        said = str(error)
+        for each in self._collections.values():
+            said = each.without_folder(said)
+        return said
 
     @told
     def collections(self) -> dict[str, Any]:
@@ -95,20 +120,26 @@ class Tools:
         k: Hits = 10,
         where: Where = None,
         mode: Annotated[Mode, "hybrid, dense (meaning) or lexical (words)."] = "hybrid",
-        threshold: Annotated[float | None, "Keep only hits at least this similar: a cosine; BM25 for lexical."] = None,
+        threshold: Annotated[
+            float | None, "Keep only hits whose cosine (for lexical, BM25) is at least this; it is no relevance."
+        ] = None,
         rerank: Annotated[bool, "Rerank the best hits with a slower, more accurate second stage."] = False,
         collection: Name = None,
     ) -> dict[str, Any]:
         """Find the documents that answer a query best, each with its best passage, id, relevance and metadata.
 
-        Relevance is the estimated chance that a document is an answer, 0 to 1. If every hit is weak, the notes begin
+        Relevance is the estimated chance, 0 to 1, that a document is an answer. If every hit is weak, the notes begin
         with "nothing here seems to answer this", or with "no hit is close to this in meaning" if some hits have all
-        words of the query.
+        words of the query. A relevant hit may be about something similar, such as another product, disease or year:
+        check that the excerpt names what was asked. `copies` are documents with nearly the same text, left out of the
+        hits; their metadata may differ. For main subjects, use `list_topics` or `count`.
         """
-        found = self._one(collection).search(
-            query, k=_checked(k), where=where, mode=mode, threshold=threshold, rerank=rerank
+        chosen = self._one(collection)
+        found = chosen.search(
+            query, k=checked("k", k, MOST_HITS), where=where, mode=mode, threshold=threshold, rerank=rerank
         )
-        return _answer(found)
+        is_id = query.strip() in chosen
+        return answer_of(found, *(["the query is the id of a document: `get_document` returns it"] if is_id else []))
 
     @told
     def ask(
@@ -117,27 +148,35 @@ class Tools:
         threshold: Annotated[float | None, "Minimum cosine of an answer; by default the collection's own."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Return one answer to a question, or null if nothing in the collection is similar enough."""
-        found = self._one(collection).ask(question, threshold)
-        return {
-            "answer": found.answer,
-            "id": found.hit.id if found.hit else None,
-            "similarity": found.similarity,
-            "threshold": found.threshold,
-            "notes": list(found.notes),
-        }
+        """Return one answer to a question, with its document; null if nothing in the collection is similar enough.
+
+        It suits collections of questions with answers, or of passages. Check that title and excerpt name what was
+        asked: the answer may be that to a similar question.
+        """
+        return asked(self._one(collection).ask(question, threshold))
 
     @told
     def similar(self, id: Id, k: Hits = 10, where: Where = None, collection: Name = None) -> dict[str, Any]:
         """Find the documents most similar to a stored one."""
-        return _answer(self._one(collection).similar(id, k=_checked(k), where=where))
+        return answer_of(self._one(collection).similar(id, k=checked("k", k, MOST_HITS), where=where))
 
     @told
-    def get_document(self, id: Id, collection: Name = None) -> dict[str, Any]:
-        """Return the whole text of a document with its title and metadata."""
+    def get_document(
+        self,
+        id: Id,
+        offset: Annotated[int, "The character to begin at, such as the `start` of a hit."] = 0,
+        length: Annotated[int, f"Characters to return, 1 to {PART:,}."] = PART,
+        collection: Name = None,
+    ) -> dict[str, Any]:
+        """Return the text of a document, with its title and metadata; a long text in parts, by `next_offset`."""
+        if offset < 0:
+            raise out_of_range("offset", offset, "give 0 or more")
+        end = offset + checked("length", length, PART)
         found = self._one(collection).get(id)
-        metadata = {name: json_value(value) for name, value in found.metadata.items()}
-        return {"id": found.id, "title": found.title, "text": found.text, "metadata": metadata}
+        size = len(found.text)
+        part = filled(characters=size, next_offset=end if end < size else None) if offset or end < size else {}
+        values = {name: cut(json_value(value), PART) for name, value in found.metadata.items()}
+        return {"id": found.id, "title": found.title, "text": found.text[offset:end], **part, "metadata": values}
 
     @told
     def count(
@@ -147,22 +186,21 @@ class Tools:
         period: Annotated[Period | None, "Counts a column of dates by this period."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Count documents: all, those that pass a condition, or per value of a column. Numbers also get their mean."""
+        """Count documents: all, those that pass a condition, or per value of a column. Numbers also get their mean.
+
+        At most 50 values are listed, dates in their order, others by frequency; `others` counts the rest. Dates with
+        more values are counted by month or year.
+        """
         chosen = self._one(collection)
+        passing = len(chosen) if where is None else chosen.matching(where, k=0)[0]
+        notes = [chosen.explain_filter(where)] if where is not None and not passing else []
         if by is None:
-            return {"documents": len(chosen) if where is None else chosen.matching(where, k=0)[0]}
+            return {"documents": passing} | filled(notes=notes)
         found = chosen.count_by(by, where, period=period)
-        counted = {
-            "documents": found.documents,
-            "missing": found.missing,
-            "distinct": found.distinct,
-            "low": json_value(found.low),
-            "high": json_value(found.high),
-            "mean": json_value(found.mean),
-            "values": [{"value": json_value(value), "documents": count} for value, count in found.values],
-            "names": list(found.names) or None,
-        }
-        return {name: value for name, value in counted.items() if value is not None}
+        if period is None and found.distinct > MOST_VALUES and isinstance(found.low, date):
+            period = "month" if (_day(found.high) - _day(found.low)).days <= DAYS else "year"
+            found = replace(chosen.count_by(by, where, period=period), low=found.low, high=found.high)
+        return counts_of(found) | filled(period=period, notes=notes)
 
     @told
     def compare(
@@ -171,62 +209,81 @@ class Tools:
         second: Annotated[str, "SQL condition of the second part."],
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Compare two parts of a collection: their sizes, and the words that are more frequent in each."""
+        """Compare two parts of a collection: their sizes, and the words that are more frequent in each.
+
+        Only words whose difference is beyond chance are listed. `similarity` is the cosine of the parts' mean vectors.
+        """
         found = self._one(collection).contrast([first, second])
         sides = zip((first, second), found.sides, strict=True)
         return {
-            "similarity": found.similarity,
+            "similarity": round(found.similarity, 4),
+            **filled(documents_in_both=found.common or None),
             "parts": [
-                {"where": where, "documents": side.documents, "terms": [term for term, _ in side.terms[:TERMS]]}
+                {"where": where, "documents": side.documents,
+                 "terms": [term for term, z in side.terms[:TERMS] if z >= BEYOND_CHANCE]}
                 for where, side in sides
             ],
-        }
+        }  # fmt: skip
 
     @told
-    def list_topics(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
-        """List the topics of a run, their sizes and terms; coarse:NAME, middle:NAME and fine:NAME are its levels."""
-        return _items(self._one(collection), TOPIC, run)
+    def list_topics(
+        self, run: Run = None, number: Number = None, k: Groups = 50, offset: Offset = 0, collection: Name = None
+    ) -> dict[str, Any]:
+        """List the topics of a run with their sizes and terms; coarse:NAME, middle:NAME and fine:NAME are its levels.
+
+        Begin with the coarse level.
+        """
+        return self._groups(TOPIC, run, number, k, offset, collection)
 
     @told
-    def list_clusters(self, run: Run = None, collection: Name = None) -> dict[str, Any]:
+    def list_clusters(
+        self, run: Run = None, number: Number = None, k: Groups = 50, offset: Offset = 0, collection: Name = None
+    ) -> dict[str, Any]:
         """List the clusters of a run, with their sizes and terms."""
-        return _items(self._one(collection), CLUSTER, run)
+        return self._groups(CLUSTER, run, number, k, offset, collection)
 
     @told
-    def list_taxonomy(self, taxonomy: Run = None, collection: Name = None) -> dict[str, Any]:
+    def list_taxonomy(
+        self,
+        taxonomy: Run = None,
+        depth: Annotated[int | None, "Levels to list, from the top; by default all."] = None,
+        collection: Name = None,
+    ) -> dict[str, Any]:
         """List the groups of a taxonomy in the order of the tree, with their documents; people keep and edit these."""
-        return self._one(collection).taxonomy(taxonomy).to_dict()
+        found = self._one(collection).taxonomy(taxonomy).to_dict()
+        groups = [each for each in found["groups"] if depth is None or each["level"] < depth]
+        return found | {"groups": [_short(each) for each in groups]}
 
     @told
     def members(
         self,
         run: Annotated[str, "A run's name, as `collections` lists it."],
-        number: Annotated[int, "The number of a topic, cluster, group or label."],
+        number: Annotated[int, "The number of a topic, cluster, group or label; -1 for documents in no group."],
         k: Hits = 10,
-        offset: Annotated[int, "Documents to skip."] = 0,
+        offset: Annotated[int, "Documents to skip: the next_offset of the list before."] = 0,
         kind: Annotated[str | None, "cluster, topic, taxonomy or label, if several runs have this name."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Return the documents of a topic, cluster or label, the most typical ones first."""
-        found = self._one(collection).members(run, number, kind, k=_checked(k), offset=offset)
-        return {"documents": [{"id": each.id, "title": each.title, "text": each.text[:SHOWN]} for each in found]}
+        """Return the documents of a topic, cluster or label, the most typical ones first; long texts are cut."""
+        found = self._one(collection).members(run, number, kind, k=checked("k", k, MOST_HITS) + 1, offset=offset)
+        listed = [{"id": each.id, **filled(title=each.title, text=cut(each.text))} for each in found[:k]]
+        return {"documents": listed} | filled(next_offset=offset + k if len(found) > k else None)
 
     @told
     def trends(
         self,
         run: Annotated[str, "A run of topics, clusters or labels, as `collections` lists it."],
-        by: Annotated[str, "A metadata column with dates or numbers, such as a year."],
+        by: Annotated[str, "A metadata column with dates, or with few different numbers, such as a year."],
         kind: Annotated[str | None, "cluster, topic or label, if runs of several kinds have this name."] = None,
         collection: Name = None,
     ) -> dict[str, Any]:
         """Show which topics, clusters or labels grew or shrank: documents by period, and the change of their share.
 
         `change` is the item's share of the documents in the later half of the periods, minus its share in the earlier
-        half.
+        half; `total` has all documents of each period.
         """
         found = self._one(collection).breakdown(run, by, kind)
-        if len(found.parts) < 2:
-            raise UsageError(f"{by!r} has only one value, so there is no trend", field="by", value=by)
+        self._check_order(found, by, collection)
         middle = len(found.parts) // 2
         early, late = found.counts[:, :middle], found.counts[:, middle:]
         change = late.sum(axis=1) / max(late.sum(), 1) - early.sum(axis=1) / max(early.sum(), 1)
@@ -235,13 +292,36 @@ class Tools:
              "documents": {part: int(n) for part, n in zip(found.parts, counts, strict=True) if n}}
             for item, share, counts in zip(found.items, change, found.counts, strict=True)
         ]  # fmt: skip
-        return {"later_half_from": found.parts[middle], "items": sorted(rows, key=lambda row: -row["change"])}
+        rows.sort(key=lambda row: -row["change"])
+        half = MOST_VALUES // 2
+        shown = rows if len(rows) <= MOST_VALUES else [*rows[:half], *rows[-half:]]
+        total = dict(zip(found.parts, map(int, found.totals), strict=True))
+        left_out = filled(items_with_less_change=len(rows) - len(shown) or None)
+        return {"later_half_from": found.parts[middle], "total": total, **left_out, "items": shown}
+
+    def _check_order(self, found: RunBreakdown, by: str, collection: str | None) -> None:
+        """Refuse a column whose values have no order, or of which not all are counted apart.
+
+        Raises:
+            UsageError: It is such a column, or it has only one value.
+        """
+        kind = self._one(collection).info().fields.get(by)
+        if len(found.parts) < 2:
+            raise UsageError(f"{by!r} has only one value, so there is no trend", field="by", value=by)
+        if found.period is None and kind not in ("integer", "real") and not name_times(found.parts):
+            said = f"{by!r} is no column of dates or numbers, so its values have no order: `count` counts them"
+            raise UsageError(said, field="by", value=by)
+        if found.parts[-1].startswith(OTHERS):
+            said = f"{by!r} has too many different numbers for a trend: `compare` two parts, such as {by} < 10"
+            raise UsageError(said, field="by", value=by)
 
     @told
     def label(
         self,
         texts: Annotated[list[str], f"Texts to label, {MOST_TEXTS} at most."],
-        labels: Annotated[dict[str, str], "Two or more labels, each with a description; a description may be empty."],
+        labels: Annotated[
+            dict[str, str] | list[str], "Two or more labels: a list of names, or each name with a description."
+        ],
         none: Annotated[bool, "Whether texts that probably fit no label get the label none of these."] = False,
         collection: Name = None,
     ) -> dict[str, Any]:
@@ -254,7 +334,18 @@ class Tools:
         if too_long := next((each for each in texts if len(each) > LONGEST), None):
             raise UsageError(f"a text has {len(too_long):,} characters; the maximum is {LONGEST:,}", field="texts")
         found = self._one(collection).classify(texts, labels, none=none)
-        return {"labels": [each.label for each in found], "none": [each.none for each in found]}
+        return {"labels": [each.label for each in found], "none": [_rounded(each.none) for each in found]}
+
+    def _groups(
+        self, kind: RunKind, run: str | None, number: int | None, k: int, offset: int, collection: str | None
+    ) -> dict[str, Any]:
+        chosen = self._one(collection)
+        found = chosen.newest_run(kind, run)
+        if offset < 0:
+            raise out_of_range("offset", offset, "give 0 or more")
+        if number is not None:
+            row_of(number, found.items)
+        return groups_of(chosen, found.run, found.items, number, checked("k", k, MOST_VALUES), offset)
 
     def _one(self, name: str | None) -> Collection:
         known = list(self._collections)
@@ -264,12 +355,6 @@ class Tools:
         if found is None:
             raise UsageError(f"there is no collection {name!r}: {existing(known)}", field="collection", value=name)
         return found.collection
-
-
-def _checked(k: int) -> int:
-    if not 1 <= k <= MOST_HITS:
-        raise out_of_range("k", k, f"give 1 to {MOST_HITS}")
-    return k
 
 
 def _listed(opening: Opening) -> dict[str, Any]:
@@ -294,30 +379,14 @@ def _described(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _items(collection: Collection, kind: RunKind, name: str | None) -> dict[str, Any]:
-    found = collection.newest_run(kind, name)
-    sizes = collection.item_sizes(found.run)
-    items = [
-        {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
-        for item in found.items
-    ]
-    return {"run": found.run.name, "items": items}
+def _day(value: Any) -> date:
+    return value if isinstance(value, date) and not isinstance(value, datetime) else value.date()
 
 
-def _answer(results: Results) -> dict[str, Any]:
-    tuned = {"tuned": dict(results.tuned)} if results.tuned else {}
-    return {"notes": list(results.notes), **tuned, "hits": [_hit(hit) for hit in results]}
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
-    return {
-        "id": hit.id,
-        "title": hit.title,
-        "relevance": round(hit.relevance, 4),
-        "weak": hit.weak,
-        "score": round(hit.score, 4),
-        "scores": {name: round(value, 4) for name, value in asdict(hit.scores).items() if value is not None},
-        "excerpt": hit.excerpt.text,
-        "copies": list(hit.copies),
-        "metadata": {name: json_value(value) for name, value in hit.metadata.items()},
-    }
+def _short(group: dict[str, Any]) -> dict[str, Any]:
+    """Return a group of a taxonomy without what it does not have."""
+    return {name: cut(value) for name, value in group.items() if value is not False and value not in (None, "", [])}

@@ -140,5 +140,5 @@ def test_options_of_http_without_it(sonde: Command, tmp_path: Path, options: str
 
 def test_two_collections_of_one_name(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(Exception, match="two collections have the same name: rename the folder of one"):
+    with pytest.raises(Exception, match="two collections have the name 'notes': rename the folder of one"):
         server_of(collection_of(tmp_path, "notes", "one"), collection_of(tmp_path / "a", "notes", "two"))
