@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from ...pipelines.taxonomy.settings import Operation
 from ..api.functions import Patience, patience
-from .tools import Name, Run, Tools, Where, told
+from .groups import GroupTools
+from .tools import Name, Run, Where, told
 
 BY = "assistant"
 """Who edits, in the log."""
@@ -15,7 +16,7 @@ Groups = Annotated[list[int | str] | None, "Numbers, names or paths (A > B) of g
 Ids = Annotated[list[str] | None, "Ids of documents."]
 
 
-class EditingTools(Tools):
+class EditingTools(GroupTools):
     """Tools that read collections, and tools that edit their taxonomies."""
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def server_of(*collections: Collection | Opening, edit: bool = False) -> "MCPServer[Any]":
-    """Return a server with the tools of `Tools`.
+    """Return a server with the tools of `GroupTools`.
 
     Args:
         collections: What it offers. For damaged ones, it only reports the damage.

@@ -7,11 +7,9 @@ from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from ...indexer.errors import SondeError, UsageError, arg, out_of_range
-from ...indexer.store.fields import Period, json_value, name_times
-from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
+from ...indexer.store.fields import Period, json_value
 from ...indexer.wording import existing
-from ...pipelines.analysis.breakdown import OTHERS, RunBreakdown, row_of
-from ...pipelines.search.results import Mode
+from ...pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS, Mode
 from ..api import Collection
 from ..api.opening import UNREADABLE, Opening
 from .answers import (
@@ -26,12 +24,14 @@ from .answers import (
     counts_of,
     cut,
     filled,
-    groups_of,
+    hit_of,
 )
 
 MOST_TEXTS = 100
 LONGEST = 100_000
 """Characters of a text that an assistant sends, at most."""
+ALL = "all"
+"""Names all collections in a search."""
 DAYS = 1_500
 """Dates with many different days are counted by month, and by year if the first and last are further apart."""
 
@@ -40,9 +40,6 @@ Where = Annotated[
     "SQL condition on metadata and runs, such as: year >= 2020 AND lang = 'en', or \"topic:topics name\" = 'shipping'",
 ]
 Name = Annotated[str | None, "A collection's name, as `collections` lists it. Needed only if there are several."]
-Number = Annotated[int | None, "The number of one group: with more terms, and typical documents."]
-Groups = Annotated[int, f"Groups to list, 1 to {MOST_VALUES}."]
-Offset = Annotated[int, "Groups to skip: the next_offset of the list before."]
 Hits = Annotated[int, f"Documents to return, 1 to {MOST_HITS}."]
 Id = Annotated[str, "A document's id, as search returns it."]
 Run = Annotated[str | None, "A run's name, as `collections` lists it; by default the newest run."]
@@ -88,10 +85,10 @@ class Tools:
 
     @property
     def every(self) -> list[Callable[..., dict[str, Any]]]:
-        """All tools."""
+        """The tools that only read."""
         return [
             self.collections, self.search, self.ask, self.similar, self.get_document, self.count, self.compare,
-            self.list_topics, self.list_clusters, self.list_taxonomy, self.members, self.trends, self.label,
+            self.label,
         ]  # fmt: skip
 
     def named(self) -> dict[str, Opening]:
@@ -124,7 +121,9 @@ class Tools:
             float | None, "Keep only hits whose cosine (for lexical, BM25) is at least this; it is no relevance."
         ] = None,
         rerank: Annotated[bool, "Rerank the best hits with a slower, more accurate second stage."] = False,
-        collection: Name = None,
+        collection: Annotated[
+            str | None, "A collection's name; all: search every one. Needed if there are several."
+        ] = None,
     ) -> dict[str, Any]:
         """Find the documents that answer a query best, each with its best passage, id, relevance and metadata.
 
@@ -134,10 +133,13 @@ class Tools:
         check that the excerpt names what was asked. `copies` are documents with nearly the same text, left out of the
         hits; their metadata may differ. For main subjects, use `list_topics` or `count`.
         """
+        options: dict[str, Any] = {
+            "k": checked("k", k, MOST_HITS), "where": where, "mode": mode, "threshold": threshold, "rerank": rerank,
+        }  # fmt: skip
+        if collection == ALL and ALL not in self._collections:
+            return self._search_all(query, options)
         chosen = self._one(collection)
-        found = chosen.search(
-            query, k=checked("k", k, MOST_HITS), where=where, mode=mode, threshold=threshold, rerank=rerank
-        )
+        found = chosen.search(query, **options)
         is_id = query.strip() in chosen
         return answer_of(found, *(["the query is the id of a document: `get_document` returns it"] if is_id else []))
 
@@ -226,96 +228,6 @@ class Tools:
         }  # fmt: skip
 
     @told
-    def list_topics(
-        self, run: Run = None, number: Number = None, k: Groups = 50, offset: Offset = 0, collection: Name = None
-    ) -> dict[str, Any]:
-        """List the topics of a run with their sizes and terms; coarse:NAME, middle:NAME and fine:NAME are its levels.
-
-        Begin with the coarse level.
-        """
-        return self._groups(TOPIC, run, number, k, offset, collection)
-
-    @told
-    def list_clusters(
-        self, run: Run = None, number: Number = None, k: Groups = 50, offset: Offset = 0, collection: Name = None
-    ) -> dict[str, Any]:
-        """List the clusters of a run, with their sizes and terms."""
-        return self._groups(CLUSTER, run, number, k, offset, collection)
-
-    @told
-    def list_taxonomy(
-        self,
-        taxonomy: Run = None,
-        depth: Annotated[int | None, "Levels to list, from the top; by default all."] = None,
-        collection: Name = None,
-    ) -> dict[str, Any]:
-        """List the groups of a taxonomy in the order of the tree, with their documents; people keep and edit these."""
-        found = self._one(collection).taxonomy(taxonomy).to_dict()
-        groups = [each for each in found["groups"] if depth is None or each["level"] < depth]
-        return found | {"groups": [_short(each) for each in groups]}
-
-    @told
-    def members(
-        self,
-        run: Annotated[str, "A run's name, as `collections` lists it."],
-        number: Annotated[int, "The number of a topic, cluster, group or label; -1 for documents in no group."],
-        k: Hits = 10,
-        offset: Annotated[int, "Documents to skip: the next_offset of the list before."] = 0,
-        kind: Annotated[str | None, "cluster, topic, taxonomy or label, if several runs have this name."] = None,
-        collection: Name = None,
-    ) -> dict[str, Any]:
-        """Return the documents of a topic, cluster or label, the most typical ones first; long texts are cut."""
-        found = self._one(collection).members(run, number, kind, k=checked("k", k, MOST_HITS) + 1, offset=offset)
-        listed = [{"id": each.id, **filled(title=each.title, text=cut(each.text))} for each in found[:k]]
-        return {"documents": listed} | filled(next_offset=offset + k if len(found) > k else None)
-
-    @told
-    def trends(
-        self,
-        run: Annotated[str, "A run of topics, clusters or labels, as `collections` lists it."],
-        by: Annotated[str, "A metadata column with dates, or with few different numbers, such as a year."],
-        kind: Annotated[str | None, "cluster, topic or label, if runs of several kinds have this name."] = None,
-        collection: Name = None,
-    ) -> dict[str, Any]:
-        """Show which topics, clusters or labels grew or shrank: documents by period, and the change of their share.
-
-        `change` is the item's share of the documents in the later half of the periods, minus its share in the earlier
-        half; `total` has all documents of each period.
-        """
-        found = self._one(collection).breakdown(run, by, kind)
-        self._check_order(found, by, collection)
-        middle = len(found.parts) // 2
-        early, late = found.counts[:, :middle], found.counts[:, middle:]
-        change = late.sum(axis=1) / max(late.sum(), 1) - early.sum(axis=1) / max(early.sum(), 1)
-        rows = [
-            {"number": item.number, "name": item.name, "change": round(float(share), 4),
-             "documents": {part: int(n) for part, n in zip(found.parts, counts, strict=True) if n}}
-            for item, share, counts in zip(found.items, change, found.counts, strict=True)
-        ]  # fmt: skip
-        rows.sort(key=lambda row: -row["change"])
-        half = MOST_VALUES // 2
-        shown = rows if len(rows) <= MOST_VALUES else [*rows[:half], *rows[-half:]]
-        total = dict(zip(found.parts, map(int, found.totals), strict=True))
-        left_out = filled(items_with_less_change=len(rows) - len(shown) or None)
-        return {"later_half_from": found.parts[middle], "total": total, **left_out, "items": shown}
-
-    def _check_order(self, found: RunBreakdown, by: str, collection: str | None) -> None:
-        """Refuse a column whose values have no order, or of which not all are counted apart.
-
-        Raises:
-            UsageError: It is such a column, or it has only one value.
-        """
-        kind = self._one(collection).info().fields.get(by)
-        if len(found.parts) < 2:
-            raise UsageError(f"{by!r} has only one value, so there is no trend", field="by", value=by)
-        if found.period is None and kind not in ("integer", "real") and not name_times(found.parts):
-            said = f"{by!r} is no column of dates or numbers, so its values have no order: `count` counts them"
-            raise UsageError(said, field="by", value=by)
-        if found.parts[-1].startswith(OTHERS):
-            said = f"{by!r} has too many different numbers for a trend: `compare` two parts, such as {by} < 10"
-            raise UsageError(said, field="by", value=by)
-
-    @told
     def label(
         self,
         texts: Annotated[list[str], f"Texts to label, {MOST_TEXTS} at most."],
@@ -336,16 +248,24 @@ class Tools:
         found = self._one(collection).classify(texts, labels, none=none)
         return {"labels": [each.label for each in found], "none": [_rounded(each.none) for each in found]}
 
-    def _groups(
-        self, kind: RunKind, run: str | None, number: int | None, k: int, offset: int, collection: str | None
-    ) -> dict[str, Any]:
-        chosen = self._one(collection)
-        found = chosen.newest_run(kind, run)
-        if offset < 0:
-            raise out_of_range("offset", offset, "give 0 or more")
-        if number is not None:
-            row_of(number, found.items)
-        return groups_of(chosen, found.run, found.items, number, checked("k", k, MOST_VALUES), offset)
+    def _search_all(self, query: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the best hits of all collections by relevance, which is comparable between them."""
+        hits, notes, wrong = list[dict[str, Any]](), list[str](), list[Exception]()
+        for name, opening in self._collections.items():
+            try:
+                found = opening.collection.search(query, **options)
+            except UNREADABLE as error:
+                wrong.append(error)
+                notes.append(f"{name}: {opening.without_folder(error)}")
+                continue
+            hits += [{"collection": name, **hit_of(hit)} for hit in found]
+            notes += [f"{name}: {note}" for note in found.notes if not note.startswith((NOTHING_ANSWERS, NOT_CLOSE))]
+        if len(wrong) == len(self._collections):
+            raise wrong[0]
+        hits.sort(key=lambda hit: -hit["relevance"])
+        if all(hit["weak"] for hit in hits):
+            notes.insert(0, f"{NOTHING_ANSWERS}: every hit is weak")
+        return {"notes": notes, "hits": hits[: options["k"]]}
 
     def _one(self, name: str | None) -> Collection:
         known = list(self._collections)
@@ -385,8 +305,3 @@ def _day(value: Any) -> date:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def _short(group: dict[str, Any]) -> dict[str, Any]:
-    """Return a group of a taxonomy without what it does not have."""
-    return {name: cut(value) for name, value in group.items() if value is not False and value not in (None, "", [])}

@@ -144,6 +144,23 @@ def test_errors_name_no_folder(assistant: Ask, tmp_path: Path) -> None:
     assert str(tmp_path.parent) not in assistant("members", run="other", number=1)
 
 
+def test_a_search_of_all_collections_is_ordered_by_relevance(tmp_path: Path) -> None:
+    made = {}
+    for name, text in (("fruit", "Apples and pears are fruit."), ("cars", "The car needs fuel.")):
+        index([{"id": "1", "text": text, name: 1}], tmp_path / f"{name}.sonde", id="id", text="text", model="static")
+        made[name] = Collection.open(tmp_path / f"{name}.sonde")
+    server = server_of(*made.values())
+    hits = call(server, "search", query="fuel of a car", collection="all", k=2)["hits"]
+    alone = {name: round(each.search("fuel of a car")[0].relevance, 4) for name, each in made.items()}
+    expected = sorted(alone.items(), key=lambda pair: -pair[1])
+    assert [(hit["collection"], hit["relevance"]) for hit in hits] == expected
+    part = call(server, "search", query="fuel", collection="all", where="cars = 1")
+    assert [hit["collection"] for hit in part["hits"]] == ["cars"]
+    assert "fuel" in part["hits"][0]["excerpt"] and "fruit: there is no field 'cars'" in str(part["notes"])
+    assert call(server, "search", query=" ", collection="all").startswith("the query is empty")
+    assert call(server, "search", query="fuel") == "name the collection: there are fruit, cars"
+
+
 def test_labels_as_a_list(assistant: Ask) -> None:
     found = assistant("label", texts=["the parcel is late"], labels=["parcel", "weather"])
     assert found["labels"] == ["parcel"] and 0 <= found["none"][0] <= 1
