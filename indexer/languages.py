@@ -1,6 +1,7 @@
 """Languages by their ISO 639-1 code: normalising the many ways to name one, and detecting one from a sample."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -44,6 +45,21 @@ zu zul zulu
 _ENTRIES = [entry.split() for entry in _TABLE.replace("\n", "|").split("|") if entry]
 _CODES = {name: entry[0] for entry in _ENTRIES for name in entry}
 LONGEST_CODE = 3
+
+# The first word of the Unicode names of a script's letters, then the languages that use it, the commonest first.
+_SCRIPTS_TABLE = """
+CJK zh|HIRAGANA ja|KATAKANA ja|HANGUL ko|CYRILLIC ru uk bg be sr mk kk ky tg tt mn|ARABIC ar fa ur ps ug ku|HEBREW he yi
+GREEK el|DEVANAGARI hi mr ne|BENGALI bn|GURMUKHI pa|GUJARATI gu|ORIYA or|TAMIL ta|TELUGU te|KANNADA kn|MALAYALAM ml
+SINHALA si|THAI th|LAO lo|KHMER km|MYANMAR my|TIBETAN bo|ARMENIAN hy|GEORGIAN ka|ETHIOPIC am
+"""
+_SCRIPTS = {
+    script: tuple(codes)
+    for script, *codes in (entry.split() for entry in _SCRIPTS_TABLE.replace("\n", "|").split("|") if entry)
+}
+NOT_LATIN = frozenset(code for codes in _SCRIPTS.values() for code in codes)
+"""Languages that are mostly written in another script than the Latin one."""
+KANA = 0.1
+"""Share of kana among the letters of a text in Chinese characters, from which on it is Japanese."""
 
 
 @lru_cache(maxsize=1_024)
@@ -93,6 +109,31 @@ def detect(texts: Sequence[str]) -> str | None:
             votes[normalise(language)] += probability * len(text) ** 0.5
     (best, weight) = max(votes.items(), key=lambda vote: vote[1], default=(None, 0.0))
     return best if weight >= CONFIDENCE * votes.total() else None
+
+
+def script_languages(text: str) -> tuple[str, ...]:
+    """Return the languages that use the script of most of a text's letters; none for Latin letters or no letters.
+
+    A Chinese character, a kana or a Korean syllable counts as two letters.
+
+    Example:
+        >>> [script_languages(text) for text in ("battery", "배터리", "電池がすぐ切れる", "电池", "κινητό", "42 €")]
+        [(), ('ko',), ('ja',), ('zh',), ('el',), ()]
+    """
+    if text.isascii():
+        return ()
+    letters = Counter(map(_script, filter(str.isalpha, unicodedata.normalize("NFKC", text))))
+    chinese, korean = letters.pop("CJK", 0), letters.pop("HANGUL", 0)
+    kana = letters.pop("HIRAGANA", 0) + letters.pop("KATAKANA", 0)
+    both = "HIRAGANA" if kana > KANA * chinese else "CJK"
+    counts = letters | Counter({both: 2 * (kana + chinese), "HANGUL": 2 * korean})
+    script, most = max(counts.items(), key=lambda found: found[1], default=("", 0))
+    return _SCRIPTS.get(script, ()) if 2 * most > sum(counts.values()) else ()
+
+
+@lru_cache(maxsize=4_096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").split(" ")[0].split("-")[0]
 
 
 def _chunks(texts: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import typer
 
 from ...indexer.wording import counted
 from .asking import Yes, ask_to_replace
-from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.duplicates import Duplicates
@@ -84,6 +84,7 @@ def duplicates(
             print_json({"pair": [first, second], "cosine": alike})
     else:
         _print(opened, found)
+    say_notes(found.notes)
     could = f"{len(found.redundant):,} of {counted(found.documents, 'document')} can be removed ({found.share:.1%})"
     say(f"{counted(len(found.groups), 'group')}, {could}")
     if to is not None:

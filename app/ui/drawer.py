@@ -111,7 +111,7 @@ def _drawer(collection: Collection, query: str) -> None:
 
 def _show_text(document: StoredDocument, why: Hit | None) -> None:
     title = document.title.strip() or document.id
-    st.html(f"<div class='sonde-text sonde-title'>{html.escape(title)}</div>")
+    st.html(f"<div class='sonde-text sonde-title' dir='auto'>{html.escape(title)}</div>")
     if document.metadata:
         chips(document.metadata.items())
     marks = why.why.terms if why and why.why else ()

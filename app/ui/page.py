@@ -59,7 +59,7 @@ def escape_markdown(text: str) -> str:
 def show_text(text: str, marks: Iterable[tuple[int, int]] = (), *, small: bool = False) -> None:
     """Show text as it is, line breaks included, with the spans [begin, end) of characters marked."""
     kind = "sonde-text sonde-small" if small else "sonde-text"
-    st.html(f"<div class='{kind}'>{marked(text, marks)}</div>")
+    st.html(f"<div class='{kind}' dir='auto'>{marked(text, marks)}</div>")
 
 
 def marked(text: str, marks: Iterable[tuple[int, int]] = ()) -> str:
@@ -86,7 +86,8 @@ def joined_markdown(marks: Iterable[tuple[int, int]], length: int) -> list[tuple
 
 def chips(pairs: Iterable[tuple[str, object]]) -> None:
     """Show names and values, such as a document's metadata, as small chips in one line."""
-    cells = (f"<span class='sonde-chip'><b>{html.escape(n)}</b> {html.escape(str(v))}</span>" for n, v in pairs)
+    chip = "<span class='sonde-chip'><b dir='auto'>{}</b> <span dir='auto'>{}</span></span>"
+    cells = (chip.format(html.escape(name), html.escape(str(value))) for name, value in pairs)
     st.html(f"<div class='sonde-chips'>{''.join(cells)}</div>")
 
 

@@ -38,7 +38,7 @@ export class Bars {
     return make(`button.bar${leftOut(column, code, chosen, excluded) ? ".left" : ""}`, {
       type: "button", "data-key": `${column.name}/${code}`, "aria-pressed": own, "aria-label": said, title: `${said}. Shift-click adds it to the selection`,
       onclick: (event) => this.pick(valueOfCode(column, code), event.shiftKey || event.ctrlKey || event.metaKey),
-    }, make("span.barname", { style: `padding-left: ${INDENT * (lineage.length - 1)}px` }, name), bar, make("span.barcount", {}, counted(counts[code])));
+    }, make("span.barname", { dir: "auto", style: `padding-left: ${INDENT * (lineage.length - 1)}px` }, name), bar, make("span.barcount", {}, counted(counts[code])));
   }
 
   toggle(shown) {

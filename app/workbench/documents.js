@@ -58,7 +58,7 @@ export class Documents {
 
   row(row) {
     const found = this.kept.get(row), title = found?.title?.trim(), text = found?.text ?? "…";
-    const open = make("button.doc", { type: "button", "data-key": `row${row}`, onclick: () => this.acts.open(row) },
+    const open = make("button.doc", { type: "button", dir: "auto", "data-key": `row${row}`, onclick: () => this.acts.open(row) },
       title ? make("strong", {}, title, " ") : null, make("span", {}, text.slice(0, 300)));
     return make("tr", {}, make("th", { scope: "row" }, open), this.table.columns.map((column) => make("td", {}, this.cell(column, row))));
   }
@@ -68,7 +68,7 @@ export class Documents {
     if (value === null && column.kind !== "class") return "";
     const picked = column.kind === "class" ? valueOfCode(column, column.codes[row]) : value;
     return make("button.cell", {
-      type: "button", title: `Select all documents with ${column.title}: ${said}`, "data-key": `cell${row}/${column.name}`,
+      type: "button", dir: "auto", title: `Select all documents with ${column.title}: ${said}`, "data-key": `cell${row}/${column.name}`,
       onclick: () => this.acts.pick(column, picked),
     }, said);
   }

@@ -6,8 +6,8 @@ import { valueOf, written } from "./table.js";
 export class Drawer {
   constructor(table, closed) {
     Object.assign(this, { table, closed });
-    this.title = make("h2.drawertitle", { tabIndex: -1 });
-    this.text = make("div.drawertext");
+    this.title = make("h2.drawertitle", { tabIndex: -1, dir: "auto" });
+    this.text = make("div.drawertext", { dir: "auto" });
     this.facts = make("dl.facts");
     this.element = make("aside.drawer", { role: "dialog", "aria-label": "Document", hidden: true, onkeydown: (event) => event.key === "Escape" && this.close() },
       make("button.tool.drawerclose", { type: "button", onclick: () => this.close() }, "Close"), this.title, this.text, this.facts);
@@ -20,7 +20,7 @@ export class Drawer {
     const known = this.table.columns.map((column) => [column.title, written(column, valueOf(column, row))]);
     const names = new Set(this.table.columns.map(({ name }) => name));
     const rest = Object.entries(metadata).filter(([name]) => !names.has(name)).map(([name, value]) => [name, String(value)]);
-    this.facts.replaceChildren(...[["id", id], ...known, ...rest].filter(([, value]) => value).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+    this.facts.replaceChildren(...[["id", id], ...known, ...rest].filter(([, value]) => value).flatMap(([name, value]) => [make("dt", { dir: "auto" }, name), make("dd", { dir: "auto" }, value)]));
     this.element.hidden = false;
     this.title.focus({ preventScroll: true });
   }

@@ -65,7 +65,7 @@ export class Legend {
       return make("li", {}, make(`button.key${leftOut(column, code, chosen, excluded) ? ".left" : ""}`, {
         type: "button", "data-key": `key${code}`, "aria-pressed": chosen.has(code), title: `Only ${name}. Shift-click adds it to the selection`,
         onclick: (event) => this.pick(column, valueOfCode(column, code), event.shiftKey || event.ctrlKey || event.metaKey),
-      }, dot, make("span.barname", {}, name), make("span.barcount", {}, counted(counts[code]))));
+      }, dot, make("span.barname", { dir: "auto" }, name), make("span.barcount", {}, counted(counts[code]))));
     });
   }
 }

@@ -50,7 +50,7 @@ export class MapPane {
       "aria-label": "Map of the documents. Arrow keys move, plus and minus zoom, Enter opens the point in the middle, Escape clears the selection.",
     });
     [this.canvas, this.over, this.names] = [make("canvas"), make("canvas"), make("div.names", { "aria-hidden": "true" })];
-    this.tip = make("div.tip", { hidden: true }, make("strong"), make("span"));
+    this.tip = make("div.tip", { hidden: true }, make("strong", { dir: "auto" }), make("span", { dir: "auto" }));
     this.element = make("div.map", {}, this.canvas, this.over, this.surface, this.names, this.tools, this.tip);
   }
 

@@ -42,6 +42,7 @@ export class Names {
     element.replaceChildren(...this.regions.map(({ name, level }) => {
       const made = document.createElement("span");
       made.textContent = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+      made.dir = "auto";
       made.className = `wb-level${Math.min(level, 3)}`;
       return made;
     }));

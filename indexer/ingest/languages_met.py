@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -10,7 +10,7 @@ from ..document import Document
 from ..encoder import ModelSpec
 from ..encoder.models import known_languages
 from ..languages import detect, english_name
-from ..wording import either
+from ..wording import counted, either
 
 FEWEST = 20
 """Documents without a language of their own below which it is not detected: a small update must stay quick."""
@@ -20,6 +20,8 @@ SURE = 10
 """Texts whose language is sure, below which the language of the collection counts for all."""
 SHARE = 0.1
 """Least share of a run's documents in languages unknown to the model for which a note is shown."""
+MULTILINGUAL = "intfloat/multilingual-e5-small"
+"""The model that the note names, and docs/crosslingual.md."""
 NAMED = 3
 """Languages that a sentence names, at most."""
 
@@ -68,10 +70,9 @@ class LanguagesMet:
         many = f"about {affected / total:.0%}" if estimated else f"{affected:,}"
         verb = "is" if affected == 1 and not estimated else "are"
         which = f"{many} of {total:,} documents {verb}" if total > 1 else "the document is"
-        names = either([english_name(code) for code, _ in foreign[:NAMED]])
         return (
-            f"{which} in {names}; the model {spec.name} was trained on "
-            f"{_trained_on(known)}: `sonde model {quote(str(folder))} --to NAME` changes the model"
+            f"{which} in {_either([code for code, _ in foreign])}; the model {spec.name} was trained on "
+            f"{_trained_on(known)}: `sonde model {quote(str(folder))} --to {MULTILINGUAL}` changes the model"
         )
 
     def _counts(self, usual: str | None, given: bool) -> tuple[Counter[str], bool]:
@@ -91,6 +92,11 @@ def _shares(texts: list[str]) -> Mapping[str, float] | None:
     """Return the share of each language among the texts whose language is sure; None if too few are."""
     found = [code for text in texts if (code := detect([text]))]
     return {code: count / len(found) for code, count in Counter(found).items()} if len(found) >= SURE else None
+
+
+def _either(codes: Sequence[str]) -> str:
+    names, more = [english_name(code) for code in codes[:NAMED]], len(codes) - NAMED
+    return f"{', '.join(names)} or {counted(more, 'other language')}" if more > 0 else either(names)
 
 
 def _trained_on(known: frozenset[str]) -> str:

@@ -1,4 +1,7 @@
-"""English words that describe no group."""
+"""Words that describe no group: English ones, and those of languages that Tantivy has no list for, or a short one."""
+
+import re
+from collections.abc import Iterable
 
 # The list of scikit-learn 1.9 (BSD-3-Clause), which comes from the Glasgow Information Retrieval Group.
 _GLASGOW = (
@@ -28,3 +31,33 @@ _MORE = (
     "ve ll re im dont just like does did doing amp nbsp quot http https www com"
 )
 ENGLISH_STOP_WORDS = frozenset((_GLASGOW + _MORE).split())
+
+_OTHERS = {
+    "ar": "من في على إلى عن مع هذا هذه ذلك تلك التي الذي الذين أن إن كان كانت لم لن لا ما قد كل بعد قبل عند بين حتى ثم "
+    "أو و هو هي هم أنا نحن كما لكن إذا حيث غير منذ أي لها له فيه فيها عليه منه به بها",
+    "el": "ο η το οι τα του της των τον την τους τις και να για με σε από στο στη στην στον στα στις στους που πως ότι "
+    "είναι ήταν δεν θα μου σου μας σας αυτό αυτή αυτός ένα μια ένας πολύ αλλά όταν αν κι ή όπως",
+    "fr": "fait faire comme cela ça est sont été être plus très tout tous toute toutes bien aussi donc alors peut fois "
+    "si où dont quand car mais puis sans sous entre après avant chez vers depuis pendant peu avoir dit",
+    "ko": "습니 니다 합니 입니 습니다 합니다 입니다 세요 해요 어요 아요 에서 니까 는데 으로 했습 었습 았습",
+    "ro": "și în la de pe cu nu este sunt un o să din mai care pentru că ce se au fost foarte dar sau prin dacă lui ei",
+    "tr": "ve bir bu da de için çok ile ne o mi mı ama gibi daha en var yok olarak olan ben sen biz siz onlar şu ki "
+    "her değil kadar sonra önce",
+}
+OTHER_STOP_WORDS = {language: frozenset(words.split()) for language, words in _OTHERS.items()}
+"""Words in lower case by ISO 639-1 code. Of Korean, whose words are taken in pairs of syllables, the common endings."""
+
+
+def more_stop_words(languages: Iterable[str]) -> frozenset[str]:
+    """Return the words of the given languages that Tantivy's lists lack."""
+    lists = (OTHER_STOP_WORDS.get(language, frozenset()) for language in languages)
+    return frozenset(word for words in lists for word in words)
+
+
+_ELISION = re.compile(r"\b(?:[ldcsnmtj]|qu|jusqu|lorsqu|puisqu|un|all|dall|dell|nell|sull)['’](?=\w)", re.IGNORECASE)
+_ELIDING = frozenset(["fr", "it", "ca"])
+
+
+def without_elision(text: str, languages: Iterable[str]) -> str:
+    """Return a text without the articles and particles that French, Italian and Catalan join to a word: "l'État"."""
+    return text if _ELIDING.isdisjoint(languages) else _ELISION.sub("", text)

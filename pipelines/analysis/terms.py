@@ -11,7 +11,7 @@ import numpy as np
 
 from ...indexer.lexical.analysis import normalised, with_stop_words
 from .counts import Counts
-from .stop_words import ENGLISH_STOP_WORDS
+from .stop_words import ENGLISH_STOP_WORDS, more_stop_words, without_elision
 
 LENGTH = 2_000
 """Characters of a text that are read for terms."""
@@ -25,6 +25,7 @@ LIFT = 2
 _WORD = r"[\p{L}\p{M}\p{N}]+(?:[-'’][\p{L}\p{M}\p{N}]+)*"
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+|(?<!\S)\S{1,300}@\S{1,300}\.\w+")
 # With bounds: a text of a stranger may be one long word.
+_HIRAGANA = re.compile("[\u3040-\u309f]+")
 _RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\u0e00-\u0eff]+")
 
 
@@ -51,15 +52,18 @@ def tokenizer(languages: tuple[str, ...]) -> Callable[[str], list[str]]:
 
     builder = TextAnalyzerBuilder(Tokenizer.regex(_WORD)).filter(Filter.lowercase())
     analyzer = with_stop_words(builder, languages).build()
-    english = ENGLISH_STOP_WORDS if "en" in languages else frozenset()
+    stopped = more_stop_words(languages) | (ENGLISH_STOP_WORDS if "en" in languages else frozenset())
 
     @lru_cache(maxsize=KNOWN)
     def kept(word: str) -> tuple[str, ...]:
         word = word.replace("’", "'")
-        return () if word in english else tuple(_parts(word))
+        return () if word in stopped else tuple(part for part in _parts(word) if part not in stopped)
+
+    def cleaned(text: str) -> str:
+        return without_elision(normalised(without_addresses(text)), languages)
 
     def words(text: str) -> list[str]:
-        return [part for word in analyzer.analyze(normalised(without_addresses(text))) for part in kept(word)]
+        return [part for word in analyzer.analyze(cleaned(text)) for part in kept(word)]
 
     return words
 
@@ -76,9 +80,13 @@ def _grams(words: list[str], longest: int) -> list[str]:
 
 
 def _parts(word: str) -> list[str]:
-    """Return a word unless it is a number or a letter; of a script without spaces its overlapping pairs."""
+    """Return a word unless it is a number or a letter; of a script without spaces its overlapping pairs.
+
+    Pairs of hiragana alone are left out: they are mostly endings and particles.
+    """
     if _RUN.search(word):
-        return ["".join(pair) for run in _RUN.findall(word) for pair in (pairwise(run) if len(run) > 1 else [run])]
+        pairs = ("".join(pair) for run in _RUN.findall(word) for pair in (pairwise(run) if len(run) > 1 else [run]))
+        return [pair for pair in pairs if not _HIRAGANA.fullmatch(pair)]
     letters = sum(character.isalpha() for character in word)
     return [word] if letters >= 2 else []
 

@@ -19,6 +19,7 @@ from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
+from ..search.foreign import readable_texts
 from . import copies, wording
 from .doubts import FEWEST, doubts
 from .outliers import outliers
@@ -164,8 +165,7 @@ class _Look:
             case "leak" | "duplicate":
                 return self._repeated(kind)
             case "outlier":
-                rows, scores = outliers(self.corpus.vectors, self.settings.seed)
-                places = self.corpus.first[rows].tolist()
+                places, scores = self._outliers()
                 found = [(place, score, "far from all others") for place, score in zip(places, scores, strict=True)]
             case "language":
                 found = wording.foreign(self.texts, self.languages, self.view.catalog.get("language"))
@@ -181,6 +181,15 @@ class _Look:
                     self.notes.append(Message(said))
                 found = personal(self.texts, self.settings.region)
         return _worst_first(found)
+
+    def _outliers(self) -> tuple[list[int], np.ndarray]:
+        """Return the places of outliers and their scores, among the texts whose script the model can read."""
+        readable, notes = readable_texts(self.view, self.texts)
+        if not (self._copies and self._copies.notes):  # it says the same
+            self.notes += notes
+        kept = np.flatnonzero(readable[self.corpus.first])
+        rows, scores = outliers(self.corpus.vectors[kept], self.settings.seed)
+        return self.corpus.first[kept[rows]].tolist(), scores
 
     def _column(self, argument: str, name: str | None) -> dict[int, str]:
         """Return a column's values as text by document number; empty for no column.
@@ -221,6 +230,7 @@ class _Look:
 
     def _repeated(self, kind: CheckKind) -> list[wording.Finding]:
         self._copies = self._copies or copies.find_copies(self.collection, self.settings, self.notify)
+        self.notes += [note for note in self._copies.notes if note not in self.notes]
         places = {id: place for place, id in enumerate(self.ids)}
         if kind == "duplicate":
             found = copies.duplicates(self._copies)

@@ -25,6 +25,7 @@ from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_an
 from ..analysis.naming.readers import NameAccuracy
 from ..analysis.neighbours import sample_rows
 from ..search.filters import documents_where, empty_hint
+from ..search.foreign import notify_of_languages
 from . import choice, density, kmeans
 from .choice import stability
 from .labelled import carry_names, label_groups, label_names
@@ -115,6 +116,7 @@ def cluster(
                 raise SondeError(f"{collection.named} holds no documents to cluster")
             hint = empty_hint(view.catalog, settings.where)
             raise SondeError(f"no document passes the filter {settings.where!r}{hint}")
+        notify_of_languages(view, notify)
         found = _kmeans(corpus, settings, notify) if settings.method == "kmeans" else _density(corpus, settings, notify)
         steady = stability(corpus.vectors, found.labels, settings, notify)
         items, typical = describe(view, corpus, found.labels, steady, settings.seed)

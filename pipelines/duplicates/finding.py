@@ -16,6 +16,7 @@ from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import existing
+from ..search.foreign import readable_texts
 from .pairs import (
     DuplicateKind,
     DuplicateSettings,
@@ -69,12 +70,14 @@ class Duplicates(Shown):
         pairs: The closest pairs of ids with their cosine, best first, if asked for.
         documents: How many documents were looked at.
         seconds: How long it took.
+        notes: What could not be compared, in sentences.
     """
 
     groups: tuple[Group, ...]
     pairs: tuple[tuple[str, str, float], ...]
     documents: int
     seconds: float
+    notes: tuple[str, ...] = ()
     _row = "duplicate"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -112,10 +115,12 @@ def find_duplicates(
         docs = Snapshot.of(view).docs
         ranks = _ranks(view, docs, settings)
         texts = _plain_texts(view)
-        chosen = _grouped(_pairs(view, docs, texts, ranks, settings, notify), ranks)
+        by_meaning = "meaning" in settings.kinds or settings.pairs > 0
+        readable, notes = readable_texts(view, texts) if by_meaning else (np.ones(len(docs), bool), ())
+        chosen = _grouped(_pairs(view, docs, texts, readable, ranks, settings, notify), ranks)
         members = [(best, place) for best, places in chosen for place in places]
         alike = dict(zip(members, likenesses(view, docs, texts, members, settings), strict=True))
-        pairs = _closest(view, docs, texts, settings.pairs, notify)
+        pairs = _closest(view, docs, texts, readable, settings.pairs, notify)
         keys = dict(document_ids(view.catalog))
     ids = [keys[doc] for doc in docs.tolist()]
     groups = tuple(
@@ -123,7 +128,7 @@ def find_duplicates(
         for best, places in chosen
     )
     named = tuple((ids[first], ids[second], alike) for first, second, alike in pairs)
-    return Duplicates(groups, named, len(docs), time.perf_counter() - began)
+    return Duplicates(groups, named, len(docs), time.perf_counter() - began, notes)
 
 
 def _plain_texts(view: View) -> list[str]:
@@ -134,6 +139,7 @@ def _pairs(
     view: View,
     docs: np.ndarray,
     texts: Sequence[str],
+    readable: np.ndarray,
     ranks: Sequence[Any],
     settings: DuplicateSettings,
     notify: Notify,
@@ -143,10 +149,16 @@ def _pairs(
     heads = np.unique(first)
     found: Pairs = []
     if "near" in settings.kinds:
-        found += near_pairs([texts[int(place)] for place in heads], settings.near, notify)
-    if "meaning" in settings.kinds and len(heads):
-        found += meaning_pairs(view, docs[heads], settings.meaning, notify)
-    return first, [(int(heads[one]), int(heads[other]), alike) for one, other, alike in found]
+        found += _placed(heads, near_pairs([texts[int(place)] for place in heads], settings.near, notify))
+    compared = heads[readable[heads]]
+    if "meaning" in settings.kinds and len(compared):
+        found += _placed(compared, meaning_pairs(view, docs[compared], settings.meaning, notify))
+    return first, found
+
+
+def _placed(places: np.ndarray, pairs: Pairs) -> Pairs:
+    """Return pairs of numbers in `places` as pairs of these places."""
+    return [(int(places[one]), int(places[other]), alike) for one, other, alike in pairs]
 
 
 def _first_of_same(texts: Sequence[str], ranks: Sequence[Any]) -> np.ndarray:
@@ -157,12 +169,14 @@ def _first_of_same(texts: Sequence[str], ranks: Sequence[Any]) -> np.ndarray:
     return np.array([first[text] for text in texts], np.int64)
 
 
-def _closest(view: View, docs: np.ndarray, texts: Sequence[str], most: int, notify: Notify) -> Pairs:
+def _closest(
+    view: View, docs: np.ndarray, texts: Sequence[str], readable: np.ndarray, most: int, notify: Notify
+) -> Pairs:
     if not most or len(docs) < 2:
         return []
-    kept = np.array(sorted({text: place for place, text in reversed(list(enumerate(texts)))}.values()))
-    found = closest_pairs(view, docs[kept], most, notify) if len(kept) > 1 else []
-    return [(int(kept[first]), int(kept[second]), alike) for first, second, alike in found]
+    kept = np.array(sorted({text: place for place, text in reversed(list(enumerate(texts)))}.values()), np.int64)
+    kept = kept[readable[kept]]
+    return _placed(kept, closest_pairs(view, docs[kept], most, notify)) if len(kept) > 1 else []
 
 
 def _ranks(view: View, docs: np.ndarray, settings: DuplicateSettings) -> list[Any]:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...indexer.encoder import ModelSpec
-from ...indexer.encoder.models import known_languages
 from ...indexer.errors import Message, arg
-from ...indexer.languages import english_name
+from ...indexer.store.view import View
 from ...indexer.wording import counted
+from ..search.foreign import languages_of
 from .labels import NONE_NAME, Label
 from .none import HALF
 from .outcome import LabelReport
@@ -53,13 +52,13 @@ def notes_of(
     return tuple(Message(note) for note in notes)
 
 
-def untrained(spec: ModelSpec, language: str | None) -> tuple[str, ...]:
-    """Return a sentence if a model was not trained on the language of the collection; nothing if that is not known."""
-    known = known_languages(spec) if language else None
-    if not language or known is None or language in known:
+def untrained(view: View) -> tuple[str, ...]:
+    """Return a sentence if the model was not trained on the language of most texts; nothing if that is not known."""
+    found = languages_of(view)
+    if not found.mostly_foreign:
         return ()
-    why = f"the texts are in {english_name(language)}, which the model {spec.name} was not trained on"
-    return (f"{why}: read some texts of each label, correct 50 or more, or change the model with `sonde model`",)
+    ways = "read some texts of each label, correct 50 or more, or change the model with `sonde model`"
+    return (f"{found.why}: {ways}",)
 
 
 def _takes_most(report: LabelReport, name: str) -> bool:

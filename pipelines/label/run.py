@@ -242,7 +242,7 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
     free = docs[~np.isin(docs, found.docs)]
     notes = unused_corrections(view.catalog, settings.name, labels, free, settings.multi_label)
     if not here.any():
-        notes += untrained(view.collection.spec, view.catalog.get("language"))
+        notes += untrained(view)
     return Truths(found.docs[here], found.shares[here], notes=notes)
 
 

@@ -137,13 +137,16 @@ def _nothing(kept: Ranked, weak: float, worded: Iterable[bool]) -> tuple[str, ..
     """Return the note that comes before all others if every hit is weak.
 
     Relevance is mostly similarity, and a static model often sees none between a few words and a long text. So the note
-    does not deny hits that have all the words of the query; `worded` says of each hit whether it has.
+    does not deny hits that have all the words of the query; `worded` says of each hit whether it has. There is no
+    note if they were found by words alone.
     """
     if kept.relevance is None or not len(kept.rows) or (best := float(kept.relevance.max())) >= weak:
         return ()
     below = ceil(round(100 * weak, 6)) / 100  # rounded apart, so that the two never look equal
+    having = sum(worded)
+    if having and kept.dense is None:  # nothing was compared but the words, and all of them were found
+        return ()
     figures = f"the highest relevance is {rounded_down(best):.2f}, and hits below {below:.2f} are weak"
-    having = sum(worded) if kept.dense is not None else 0
     if not having:
         return (f"{NOTHING_ANSWERS}: {figures}",)
     some = "1 hit has" if having == 1 else f"{having} hits have"

@@ -16,6 +16,7 @@ from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import shown_id
 from .filters import check_filter
 from .first_stage import FirstStage
+from .foreign import relevance_notes
 from .hits import build_results
 from .rerank.models import is_loaded, reranker_for
 from .rerank.stage import SecondStage, parse_budget
@@ -115,6 +116,8 @@ def _search_together(
         stage = FirstStage.over(view, settings)
         with stage.begun(queries) as words:
             vectors, notes = _encode(collection, queries, settings.mode)
+            if settings.mode != "lexical":
+                notes = [(*known, *relevance_notes(view, query)) for known, query in zip(notes, queries, strict=True)]
             found = stage.run(queries, vectors, words)
         check_wanted()
         parts = zip(queries, vectors, found, notes, strict=True)
@@ -232,6 +235,7 @@ def _closest(
 ) -> Results:
     stage = FirstStage.over(view, dense, without)
     [ranked] = stage.run([query], vector[None])
-    results = build_results(view, stage, query, vector, ranked, (), asked=False)
+    notes = relevance_notes(view, query if without is None else None)
+    results = build_results(view, stage, query, vector, ranked, notes, asked=False)
     began, loading = times
     return replace(results, seconds=time.perf_counter() - began - loading, loading_seconds=loading)

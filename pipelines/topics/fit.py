@@ -23,6 +23,7 @@ from ..analysis.naming.corpus import MEASURED, report_of
 from ..analysis.naming.namer import Namer
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import from_arrays, to_arrays
+from ..search.foreign import notify_of_languages
 from . import adapter
 from .adapter import bertopic
 from .items import Before, topic_items, words_of
@@ -207,6 +208,7 @@ def _earlier(view: View, name: str, match: str | None) -> Run | None:
 
 
 def _fit(view: View, corpus: Corpus, settings: TopicSettings, notify: Notify) -> tuple[TopicModel, dict[str, Any]]:
+    notify_of_languages(view, notify)
     chosen = sample_rows(len(corpus.vectors), settings.sample, settings.seed)
     vectors = corpus.vectors[chosen]
     texts = texts_of(view, corpus.snapshot.docs[corpus.first[chosen]])

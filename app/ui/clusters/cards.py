@@ -140,7 +140,8 @@ def _card(collection: Collection, run: Run, item: Item, cosine: float | None) ->
     said += f" · name accuracy {data['name_accuracy']:.2f}" if data.get("name_accuracy") is not None else ""
     said += f" · cosine {cosine:.2f}" if cosine is not None else ""
     number = "" if item.number < 0 else f"<span style='opacity:.55'>{item.number}</span> "
-    st.html(f"<div style='font-weight:600;overflow-wrap:anywhere'>{number}{html.escape(item.name)}</div>")
+    name = f"<span dir='auto'>{html.escape(item.name)}</span>"
+    st.html(f"<div style='font-weight:600;overflow-wrap:anywhere'>{number}{name}</div>")
     show_text(said, small=True)
     terms = [str(term) for term, _ in data.get("terms", [])[:8]]
     if terms:

@@ -29,7 +29,7 @@ def title_html(hit: Hit) -> str:
     copies = f"<span class='sonde-copies'>and {len(hit.copies):,} more</span>" if hit.copies else ""
     return (
         f"<div class='sonde-hit'><span class='sonde-rank'>{hit.rank:,}</span>"
-        f"<span class='sonde-title'>{name}</span>{copies}"
+        f"<span dir='auto' class='sonde-title'>{name}</span>{copies}"
         f"<span class='sonde-score'>{weak}{hit.relevance_shown}</span></div>"
     )
 
@@ -41,7 +41,7 @@ def passage_html(hit: Hit) -> str:
     shown = lit(hit.excerpt.text, hit.excerpt.start, terms, closest)
     before = "… " if hit.excerpt.start > hit.passage.start else ""
     after = " …" if hit.excerpt.end < hit.passage.end else ""
-    return f"<div class='sonde-text sonde-excerpt'>{before}{shown}{after}</div>"
+    return f"<div class='sonde-text sonde-excerpt' dir='auto'>{before}{shown}{after}</div>"
 
 
 def lit(text: str, offset: int, terms: Iterable[Span], closest: Iterable[Span]) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from ....indexer.lexical.analysis import STEMMERS, normalised, with_stop_words
-from ..stop_words import ENGLISH_STOP_WORDS
+from ..stop_words import ENGLISH_STOP_WORDS, more_stop_words, without_elision
 from ..terms import without_addresses
 
 LONGEST = 30
@@ -99,13 +99,14 @@ class Reader:
 
     def __init__(self, languages: Sequence[str]) -> None:
         self._stem = _stemmer(next((language for language in languages if language in STEMMERS), None))
-        self._stop = _stop_word(tuple(languages))
+        self._languages = tuple(languages)
+        self._stop = _stop_word(self._languages)
         self._known: dict[str, tuple[Token, Token]] = {}
 
     def tokens(self, text: str) -> list[Token]:
         """Return the words of a text in their order, with breaks where no phrase goes on."""
         found: list[Token] = []
-        for line in plain(text).split("\n"):
+        for line in without_elision(plain(text), self._languages).split("\n"):
             found += self._line(line)
             found.append(_BREAK)
         return found
@@ -233,4 +234,5 @@ def _stop_word(languages: tuple[str, ...]) -> Callable[[str], bool]:
 
     analyzer = with_stop_words(TextAnalyzerBuilder(Tokenizer.raw()), languages).build()
     english = ENGLISH_STOP_WORDS | CONVERSATION if "en" in languages else frozenset()
-    return lambda word: word in english or not analyzer.analyze(word)
+    stopped = english | more_stop_words(languages)
+    return lambda word: word in stopped or not analyzer.analyze(word)

@@ -38,6 +38,7 @@ def test_from_a_file_to_hits_and_back_by_the_address(visit: Visit, tmp_path: Pat
     visit.fill("Query", "battery died")
     first = page.locator(".sonde-text").filter(has_text="the battery died after a week").first
     expect(first).to_be_visible()
+    assert first.get_attribute("dir") == "auto", "texts in Arabic and Hebrew run from right to left"
     expect(page.locator("mark.sonde").filter(has_text="battery").first).to_be_visible()
     activate(page.get_by_test_id("stExpander").filter(has_text="Filters").locator("summary"))
     visit.fill("Condition", "product = 'fan'")

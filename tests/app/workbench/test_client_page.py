@@ -345,6 +345,20 @@ def test_texts_are_never_markup(show: Show) -> None:
     assert MARKUP in page.locator("#root").inner_text()
 
 
+def test_arabic_and_hebrew_texts_run_from_right_to_left(show: Show) -> None:
+    made = table(60, names=("إلكترونيات", "books", "plain"))
+    page = show(made, texts=[("مراجعة الهاتف", "البطارية لا تدوم."), ("Phone", "The battery died.")])
+    direction = "element => getComputedStyle(element).direction"
+    rows, legend = page.locator(".wb-doc"), page.get_by_role("group", name="Legend").locator(".wb-barname")
+    assert [rows.nth(place).evaluate(direction) for place in (0, 1)] == ["rtl", "ltr"]
+    assert {name.inner_text(): name.evaluate(direction) for name in legend.all()}["إلكترونيات"] == "rtl"
+    rows.first.click()
+    drawer = page.get_by_role("dialog", name="Document")
+    assert drawer.get_by_role("heading").evaluate(direction) == "rtl"
+    assert drawer.locator(".wb-drawertext").evaluate(direction) == "rtl"
+    assert page.locator("#root").evaluate(direction) == "ltr"
+
+
 def test_a_table_without_a_map_has_charts_and_documents(show: Show, tmp_path: Path) -> None:
     made = table(100)
     bare = Facets("shop", None, made.docs, np.full_like(made.places, np.nan), made.columns, [], ())

@@ -33,16 +33,24 @@ def test_languages_that_documents_name_are_counted() -> None:
     documents = [Document("x", language="de")] * 1_204 + [Document("x", language="en")] * 296
     assert met(*documents).note(spec(), FOLDER, None, False) == (
         "1,204 of 1,500 documents are in German; the model all-MiniLM-L6-v2 was trained on English: "
-        "`sonde model c.sonde --to NAME` changes the model"
+        "`sonde model c.sonde --to intfloat/multilingual-e5-small` changes the model"
     )
     several = met(*documents[:1_300], *[Document("x", language="fr")] * 100)
     assert (several.note(spec(), FOLDER, None, False) or "").startswith("1,304 of 1,400 documents are in German or Fr")
     one = met(Document("x", language="de"), *[Document("x", language="en")] * 4)
     assert (one.note(spec(), FOLDER, None, False) or "").startswith("1 of 5 documents is in German; ")
     assert met(Document("x", language="de")).note(spec("static"), FOLDER, None, False) == (
-        "the document is in German; the model static was trained on English: `sonde model c.sonde --to NAME` changes "
-        "the model"
+        "the document is in German; the model static was trained on English: "
+        "`sonde model c.sonde --to intfloat/multilingual-e5-small` changes the model"
     )
+
+
+def test_languages_beyond_three_are_counted() -> None:
+    documents = [Document("x", language=code) for code in ("fr", "fr", "ja", "ja", "ar", "ar", "de", "ko")]
+    note = met(*documents).note(spec(), FOLDER, None, False) or ""
+    assert note.startswith("8 of 8 documents are in French, Japanese, Arabic or 2 other languages; ")
+    note = met(*documents[:7]).note(spec(), FOLDER, None, False) or ""
+    assert note.startswith("7 of 7 documents are in French, Japanese, Arabic or 1 other language; ")
 
 
 def test_few_documents_and_known_languages_need_no_note() -> None:
@@ -61,7 +69,7 @@ def test_the_language_of_unnamed_texts_is_estimated_from_a_sample() -> None:
     # An English collection that gets German texts.
     assert met(*texts[1::2]).note(spec(), FOLDER, "en", False) == (
         "500 of 500 documents are in German; the model all-MiniLM-L6-v2 was trained on English: "
-        "`sonde model c.sonde --to NAME` changes the model"
+        "`sonde model c.sonde --to intfloat/multilingual-e5-small` changes the model"
     )
 
 
@@ -123,7 +131,7 @@ def test_an_index_run_ends_with_the_note(tmp_path: Path) -> None:
     index_documents(german, folder, encoder=encoder, notify=told.append)  # type: ignore[arg-type]
     note = (
         f"note: 30 of 30 documents are in German; the model {tmp_path / 'model'} was trained on English: "
-        f"`sonde model '{folder}' --to NAME` changes the model"
+        f"`sonde model '{folder}' --to intfloat/multilingual-e5-small` changes the model"
     )
     assert told[-1] == note
     told.clear()

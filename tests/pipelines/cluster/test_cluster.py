@@ -332,6 +332,13 @@ def test_projections_are_the_same_and_small_ones_possible() -> None:
 def test_terms_without_stop_words_numbers_and_repetitions() -> None:
     assert tokenizer(("en",))("The 12 cats don't eat a C3PO’s food") == ["cats", "eat", "c3po's", "food"]
     assert tokenizer(("de",))("Der Hund ist nicht im Garten") == ["hund", "garten"]
+    assert tokenizer(("fr",))("L'Iran est comme l’État, et cela fait l'effet") == ["iran", "état", "effet"]
+    assert tokenizer(("ar",))("إلى على حتى البطارية") == ["البطارية"]
+    assert tokenizer(("el",))("για την μπαταρία") == ["μπαταρία"]
+    assert tokenizer(("tr",))("çok bir telefon") == ["telefon"]
+    assert tokenizer(("ja",))("電池が切れました。") == ["電池", "池が", "が切", "切れ"]
+    assert tokenizer(("ko",))("정말 감사합니다") == ["정말", "감사", "사합"]
+    assert tokenizer(("en",))("l'effet") == ["l'effet"], "no language of the collection elides"
     assert tokenizer(())("東京都") == ["東京", "京都"]
     mail = "Write to Anna.Schmidt@bank.example or see https://bank.example/help?x=1 and www.bank.example today"
     assert tokenizer(("en",))(mail) == ["write", "today"]
