@@ -163,7 +163,7 @@ def compile_filter(
     """Compile the text of a SQL WHERE clause into a condition with bound parameters.
 
     As in SQL, a comparison with a missing value is neither true nor false: `stars != 3` does not find documents without
-    stars, `stars != 3 OR stars IS NULL` does. LIKE regards case, ILIKE ignores that of ASCII letters. A date literal
+    stars, `stars != 3 OR stars IS NULL` does. LIKE regards case, ILIKE does not. A date literal
     stands for its whole year, month or day: `date <= '2024-03'` includes all of March. A list meets a comparison when
     one of its items does: `tags = 'x'`, `'x' IN tags` and `CONTAINS(tags, 'x')` are the same, and LENGTH counts items.
 

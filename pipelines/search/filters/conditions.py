@@ -8,6 +8,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from ....indexer.document import composed, spellings
 from ....indexer.errors import UsageError, give_type
 from ....indexer.readers.column_types import date_form, looks_like_a_date
 from ....indexer.store.documents import any_item
@@ -247,6 +248,22 @@ def _names_of_groups(operand: Operand, test: Test) -> list[Value]:
 
 
 def _single(operand: Operand, test: Test) -> Fragment:
+    forms = _spelled(test) if operand.type == "text" else [test]
+    found = [_plain(operand, form) for form in forms]
+    return replace(any_of(found), cost=found[0].cost)
+
+
+def _spelled(test: Test) -> list[Test]:
+    """Return a test for each form that accents of its text may have: metadata is composed, texts stay as they came."""
+    forms = [form for value in test.values for form in (spellings(value) if isinstance(value, str) else (value,))]
+    if test.operator == "IN":
+        return [replace(test, values=forms)]
+    if test.operator in ("=", "LIKE", "ILIKE"):
+        return [replace(test, values=[form]) for form in forms]
+    return [replace(test, values=[composed(value) if isinstance(value, str) else value for value in test.values])]
+
+
+def _plain(operand: Operand, test: Test) -> Fragment:
     if test.operator in ("LIKE", "ILIKE"):
         return _pattern(operand, test)
     if operand.type == "date":
@@ -309,6 +326,8 @@ def _pattern(operand: Operand, test: Test) -> Fragment:
         raise UsageError(f"{test.operator} needs a pattern in single quotes, not {_written(pattern)}")
     if test.operator == "LIKE":
         return Fragment(f"{operand.sql} GLOB ?", (glob(pattern, test.escape),))
+    if not pattern.isascii():  # LIKE of SQLite knows the case of the letters A to Z alone
+        return Fragment(f"{operand.sql} GLOB ?", (glob(pattern, test.escape, any_case=True),))
     return Fragment(f"{operand.sql} LIKE ? ESCAPE ?", (like_condition(pattern, test.escape), ESCAPE))
 
 
@@ -369,21 +388,3 @@ def _kind(value: Value) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "text" if isinstance(value, str) else "real"
-
-
-def compare_fields(left: Operand, operator: str, right: Operand) -> Fragment:
-    """Compare two fields of the same type, or two numbers.
-
-    Raises:
-        UsageError: Their types cannot be compared so.
-    """
-    kinds = {"real" if operand.type == "integer" else operand.type for operand in (left, right)}
-    if len(kinds) > 1 or "list" in kinds or (kinds == {"boolean"} and operator not in ("=", "!=")):
-        says = " and ".join(f"{operand.name} is {ARTICLES[operand.type]}" for operand in (left, right))
-        raise UsageError(f"{says}: they cannot be compared by {operator}")
-    sides = [_moment(operand.sql) if operand.type == "date" else operand.sql for operand in (left, right)]
-    return Fragment(f"{sides[0]} {operator} {sides[1]}", cost=max(left.cost, right.cost))
-
-
-def _moment(sql: str) -> str:
-    return f"({sql} || CASE length({sql}) WHEN 10 THEN 'T00:00:00' ELSE '' END)"

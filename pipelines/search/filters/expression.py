@@ -6,8 +6,8 @@ from typing import cast
 from sqlglot import exp
 
 from ....indexer.errors import UsageError, give_type
-from .conditions import SUPPORTED, Operands, Operator, Test, compare_fields, condition, only, unsupported
-from .sql import ARTICLES, Fragment, Operand, any_of, join_fragments, shown
+from .conditions import SUPPORTED, Operands, Operator, Test, condition, only, unsupported
+from .sql import ARTICLES, Fragment, Operand, any_of, compare_fields, join_fragments, shown
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
