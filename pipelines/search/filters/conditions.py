@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ....indexer.document import composed, spellings
 from ....indexer.errors import UsageError, give_type
+from ....indexer.readers.coercion import fitting_type
 from ....indexer.readers.column_types import date_form, looks_like_a_date
 from ....indexer.store.documents import any_item
 from ....indexer.store.fields import first_day
@@ -68,9 +69,10 @@ def unquoted(node: exp.Column, before: str = "") -> UsageError:
 class Operands:
     """Reads nodes as fields or as values, and remembers the fields that were read."""
 
-    def __init__(self, names: FieldNames, texts: Texts | None = None) -> None:
+    def __init__(self, names: FieldNames, texts: Texts | None = None, common: Texts | None = None) -> None:
         self._names = names
         self._texts = texts
+        self._common = common
         self.used: dict[str, None] = {}
 
     def field(self, node: exp.Expr) -> Operand | None:
@@ -135,14 +137,16 @@ class Operands:
         raise unsupported(node)
 
     def check_order(self, operand: Operand, test: "Test") -> None:
-        """Check that dates are not put in alphabetical order.
+        """Check that neither numbers nor dates are put in alphabetical order.
 
         Raises:
-            UsageError: The field is text, a value of the test is a date, and the field has dates that are not in ISO's
-                form, in which alphabetical order is that of time.
+            UsageError: The field is text and a value of the test is a number. Or a value is a date, and the field has
+                dates that are not in ISO's form, in which alphabetical order is that of time.
         """
         if self._texts is None or not operand.column or operand.type != "text" or test.operator not in ORDER:
             return
+        if not all(isinstance(value, str) for value in test.values):
+            raise _no_number(operand, test, self._texts(operand))
         literal = next((value for value in test.values if _is_date(value)), None)
         if literal is None:
             return
@@ -153,6 +157,11 @@ class Operands:
             said = f"{operand.name} is stored as text, so it cannot be compared with the date {_written(literal)}"
             why = f"it holds {shown(odd)}, and texts are compared in alphabetical order"
             raise UsageError(f"{said}: {why}; {give_type(operand.column, date_form(odd.strip()))}")
+
+    def type_advice(self, operand: Operand, kind: str) -> str:
+        """Return the advice to give the column of a field a type; "" if it has none, or none of its values fits."""
+        fits = self._common is None or fitting_type(operand.column, [kind], [*self._common(operand)])
+        return give_type(operand.column, kind) if operand.column and fits else ""
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:
         only(node, "this", "table", "db", "catalog", "expression")
@@ -275,14 +284,15 @@ def _plain(operand: Operand, test: Test) -> Fragment:
     return _scalar(operand, test, [_converted(operand, value) for value in test.values])
 
 
-def _no_number(operand: Operand, test: Test) -> UsageError:
-    """Return the error for an order of texts and a number, and what to do."""
+def _no_number(operand: Operand, test: Test, texts: Iterable[str] | None = None) -> UsageError:
+    """Return the error for an order of texts and a number, and what to do; `texts` are some of the field."""
     value = next(each for each in test.values if not isinstance(each, str))
     operator = ">=" if test.operator == "BETWEEN" else test.operator
     said = f"{operand.name} is stored as text, so it cannot be compared as a number"
     way = f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', in alphabetical order"
-    if operand.column:
-        kind = "real" if isinstance(value, float) else "integer"
+    kind = "real" if isinstance(value, float) else "integer"
+    kind = kind if texts is None else fitting_type(operand.column, ("integer", "real"), [*texts])
+    if operand.column and kind:
         way = f"{give_type(operand.column, kind)}, or correct the values that are not numbers; or {way}"
     return UsageError(f"{said}: {way}")
 
