@@ -145,6 +145,7 @@ _BROKEN_SHARE = 0.9
 _UNDECODED_SHARE = 0.05
 """Rows with bytes that are no text in an encoding that the user gave, above which it is taken for a mistake: bytes that
 are text in a wrong encoding are far more, and would be stored as other characters."""
+_ENCODINGS = "cp1252, cp1256, euc-jp, gb18030 or big5"
 _Step = tuple[tuple[int, int], Document | Skipped]
 
 
@@ -361,20 +362,22 @@ def check_sample(source: Source, items: Sequence[Item], options: ReadOptions) ->
     """Refuse a source whose first rows are none, nearly all broken, or plainly not of the encoding that was given.
 
     Raises:
-        UsageError: Too many rows hold bytes that are no text in this encoding.
+        UsageError: Too many rows hold bytes that are no text in this encoding, or in the one that was detected.
         SondeError: There are no rows, or nearly all are broken; the message quotes the first.
     """
     if not items:
         raise SondeError(f"{source.name} {source.nothing}")
-    if options.encoding and source.encoding:
-        odd = [item.origin for item in items if isinstance(item, Row) and _is_undecoded(item)]
-        if len(odd) > _UNDECODED_SHARE * len(items):
-            share = f"{len(odd)} of the first {counted(len(items), 'row')} {'is' if len(odd) == 1 else 'are'}"
-            said = f"{share} not valid {options.encoding}, the first is {odd[0]}"
-            raise UsageError(
-                f"{source.name}: {said}: leave out {arg('encoding')} to detect it",
-                code="conflict", field="encoding", value=options.encoding,
-            )  # fmt: skip
+    odd = [item.origin for item in items if source.encoding and isinstance(item, Row) and _is_undecoded(item)]
+    share = f"{len(odd)} of the first {counted(len(items), 'row')} {'is' if len(odd) == 1 else 'are'}"
+    if options.encoding and len(odd) > _UNDECODED_SHARE * len(items):
+        said = f"{share} not valid {options.encoding}, the first is {odd[0]}"
+        raise UsageError(
+            f"{source.name}: {said}: leave out {arg('encoding')} to detect it",
+            code="conflict", field="encoding", value=options.encoding,
+        )  # fmt: skip
+    if not options.encoding and len(odd) > _BROKEN_SHARE * len(items):
+        said = f"{share} neither UTF-8 nor in an encoding that can be detected"
+        raise UsageError(f"{source.name}: {said}: set {arg('encoding')}, such as {_ENCODINGS}", field="encoding")
     broken = [item for item in items if isinstance(item, Skipped)]
     if len(broken) > _BROKEN_SHARE * len(items):
         first = f"the first is {broken[0].origin}: {broken[0].reason}"
