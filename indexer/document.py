@@ -36,6 +36,25 @@ class Skipped:
     reason: str
 
 
+def composed(text: str) -> str:
+    """Return a text with composed characters (Unicode NFC): macOS gives names of files in which é is two characters."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Return a text as it is, composed and decomposed (Unicode NFC and NFD), each form once; most texts have one."""
+    if text.isascii():
+        return (text,)
+    return tuple(dict.fromkeys((text, composed(text), unicodedata.normalize("NFD", text))))
+
+
+def composed_value(value: Value) -> Value:
+    """Return a metadata value with its texts composed."""
+    if isinstance(value, list):
+        return [composed(item) if isinstance(item, str) else item for item in value]
+    return composed(value) if isinstance(value, str) else value
+
+
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 
 

@@ -343,7 +343,7 @@ class Searching(Opened):
         return found[key]
 
     def documents(self, ids: Ids) -> dict[str, StoredDocument]:
-        """Return documents by id, in collection order; unknown ids are left out.
+        """Return documents by id, as it is given, in collection order; unknown ids are left out.
 
         Raises:
             SondeError: The collection cannot be read.
@@ -354,7 +354,8 @@ class Searching(Opened):
         """
         with self.stored.view() as view:
             numbers = numbers_by_id(view.catalog, as_texts(ids, "id"))
-            return {document.id: document for document in view.documents(list(numbers.values())).values()}
+            given = {number: id for id, number in numbers.items()}
+            return {given[number]: document for number, document in view.documents(list(given)).items()}
 
     def matching(self, where: str, k: int = 10, length: int | None = None) -> tuple[int, list[DocumentText]]:
         """Return how many documents match a filter, and the first k of them.

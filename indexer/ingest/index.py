@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
-from ..document import Document, Skipped, Value
+from ..document import Document, Skipped, Value, composed
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
 from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg
 from ..files import DISK_FAILED, DISK_FULL, disk_error, make_folder
@@ -368,14 +368,12 @@ def refuse_wrong_source(documents: Iterable[Document | Skipped], folder: Path) -
         catalog = Catalog.open(folder / "catalog.db")
     except SondeError:  # the run makes the collection, brings it up to date, or says what is wrong with it
         return
-    seen, found = Seen(), 0
-    for document in documents:
-        if isinstance(document, Document) and not unfit(document):
-            key_of(document, seen)
-            found += 1
+    seen = Seen()
+    found = sum(isinstance(one, Document) and not unfit(one) and bool(key_of(one, seen)) for one in documents)
     with closing(catalog):
         if found:  # the run itself refuses an empty source
-            refuse_to_delete_most(len(seen.missing(document_ids(catalog))), catalog.counts()[0])
+            here = ((number, composed(id)) for number, id in document_ids(catalog))
+            refuse_to_delete_most(len(seen.missing(here)), catalog.counts()[0])
 
 
 def refuse_to_delete_most(vanished: int, before: int, added: int = 0) -> None:

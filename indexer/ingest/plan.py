@@ -3,13 +3,13 @@
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ..document import Document, Skipped, is_blank
+from ..document import Document, Skipped, composed, is_blank, spellings
 from ..store.catalog import Catalog
 from ..store.members import Seen
 from ..store.writing import Identity, digest, identities_by_id
@@ -75,7 +75,7 @@ class Planner:
         """Sort a slice of the source into what is to be written, what is unchanged and what is skipped."""
         batch = Batch(read=len(gathered), turn=self.turn)
         keyed: dict[str, tuple[Document, bool]] = {}
-        for document in gathered:
+        for document in self._as_stored(gathered):
             if isinstance(document, Skipped):
                 batch.skipped.append(document)
             elif reason := unfit(document):
@@ -87,6 +87,20 @@ class Planner:
                 keyed[key] = (document, again)
         self._classify(keyed, batch)
         return batch
+
+    def _as_stored(self, gathered: list[Document | Skipped]) -> list[Document | Skipped]:
+        """Return documents under the decomposed ids and columns that a collection of an earlier version has of them."""
+        documents = [each for each in gathered if isinstance(each, Document)]
+        keys = {key: spellings(key)[-1] for each in documents if (key := each.key) and not key.isascii()}
+        if not keys and "".join(name for each in documents for name in each.metadata).isascii():
+            return gathered
+        with closing(Catalog.open(self.catalog)) as catalog:
+            there = set(identities_by_id(catalog, list({*keys, *keys.values()})))
+            columns = {composed(name): name for name in catalog.fields() if not name.isascii()}
+        renamed = {key: other for key, other in keys.items() if key not in there and other in there}
+        if not renamed and all(new == old for new, old in columns.items()):
+            return gathered
+        return [_renamed(each, renamed, columns) if isinstance(each, Document) else each for each in gathered]
 
     def again(self, part: Batch) -> Batch:
         """Plan what is to be written of a part once more, after others have written."""
@@ -110,6 +124,11 @@ class Planner:
         passages = self.chunker.split([document for _, document, _, _ in changed])
         for planned, inputs in zip(changed, passages, strict=True):
             batch.documents.append(PlannedDocument(*planned, inputs))
+
+
+def _renamed(document: Document, keys: Mapping[str, str], columns: Mapping[str, str]) -> Document:
+    metadata = {columns.get(name, name): value for name, value in document.metadata.items()}
+    return replace(document, key=keys.get(document.key or "", document.key), metadata=metadata)
 
 
 def key_of(document: Document, seen: Seen) -> tuple[str, bool]:

@@ -45,6 +45,9 @@ _RUN = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u3096\u3099-\u30fa\u30fc-\u318f"
     "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af]+"
 )
+_DOTTED = re.compile("\u0130|i\u0307")
+_AND_THE, _LAST_H = re.compile(r"\bو(?=ال\w{3})"), re.compile(r"(?<=\w{3})ه\b")
+_PREPOSITION = re.compile(r"\b(?=[بكلف])(?![بكف]ال|لل)\w{4,}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -65,11 +68,11 @@ class Analyzer:
         """Return the terms of a text for indexing, in order, repeated as they occur."""
         if text.isascii():
             return self._ascii.analyze(text)
-        return self._unicode.analyze(_RUN.sub(_grams, normalised(text)))
+        return self._unicode.analyze(_RUN.sub(_grams, self._spelled(text)))
 
     def query_terms(self, query: str, stop_list: str | None = None) -> Counter[str]:
         """Return a query's terms with their counts: of runs only the pairs, and no stop words of a language."""
-        words = _RUN.sub(_pairs, normalised(query))
+        words = _RUN.sub(_pairs, self._spelled(query))
         return Counter(_text_analyzer(_WORD, self.language, stop_list).analyze(words))
 
     def spans(
@@ -83,6 +86,9 @@ class Analyzer:
                 yield from _gram_spans(word, start, wanted)
             elif any(term in wanted for term in self.terms(word)) and not ignored(word):
                 yield start, end
+
+    def _spelled(self, text: str) -> str:
+        return _with_articles(normalised(text)) if self.language == "ar" else normalised(text)
 
     @cached_property
     def _ascii(self) -> "TextAnalyzer":
@@ -176,8 +182,22 @@ def _merged(query: str, languages: Collection[str], stop_list: str | None) -> di
 
 
 def normalised(text: str) -> str:
-    """Compose characters and widths (Unicode NFKC), and replace lone surrogates, which no index can hold."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", _SURROGATE.sub("\ufffd", text))
+    """Compose characters and widths (Unicode NFKC), and replace lone surrogates, which no index can hold.
+
+    The Turkish İ becomes i: in lower case, it would keep its dot as a character of its own, which no query has.
+    """
+    if text.isascii():
+        return text
+    return _DOTTED.sub("i", unicodedata.normalize("NFKC", _SURROGATE.sub("\ufffd", text)))
+
+
+def _with_articles(text: str) -> str:
+    """Return an Arabic text in which words that may begin with a preposition are there with the article, too.
+
+    The stemmer takes the first letter of بطارية for one, but not in البطارية. It leaves والبطارية and a last ه whole.
+    """
+    text = _LAST_H.sub("ة", _AND_THE.sub("", text))
+    return _PREPOSITION.sub(lambda word: f"{word[0]} ال{word[0]}", text)
 
 
 def with_stop_words(builder: "TextAnalyzerBuilder", languages: Iterable[str]) -> "TextAnalyzerBuilder":

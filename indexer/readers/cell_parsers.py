@@ -12,6 +12,17 @@ from .values import INT64, MOST_VALUES, NestedError, natural
 NOTHING = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "?", "#n/a"}
 """What stands for a missing value among values of a type, in small letters."""
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False}
+YES = frozenset((
+    "yes", "true", "ja", "wahr", "oui", "vrai", "si", "sí", "sì", "verdadero", "vero", "sim", "verdadeiro",
+    "da", "tak", "prawda", "ano", "evet", "doğru", "igen", "igaz", "kyllä", "ναι", "да", "истина", "так", "نعم",
+    "はい", "是", "예", "네",
+))  # fmt: skip
+NO = frozenset((
+    "no", "false", "nein", "falsch", "non", "faux", "falso", "não", "nu", "ne", "nie", "fałsz", "nee", "nej",
+    "nei", "hayır", "hayir", "yanlış", "nem", "hamis", "ei", "όχι", "нет", "ложь", "ні", "لا", "いいえ", "否",
+    "아니요", "아니오",
+))  # fmt: skip
+"""What says true and false in a column that is known to say it: spreadsheets write both in the person's language."""
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,18})")
 _REAL = re.compile(r"-?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?")
 _GROUPED = re.compile(r"-?(0|[1-9]\d*|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?")
@@ -31,7 +42,12 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 _WORDED = ("%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y", "%d-%b-%Y")
 _STAMPS = ("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Y")
-_FORMATS = (*(day + clock for day in _DAYS + _WORDED for clock in _CLOCKS), *_STAMPS)
+_EASTERN = ("%Y年%m月%d日", "%Y년 %m월 %d일", "%Y년%m월%d일")
+_FORMATS = (
+    *(day + clock for day in _DAYS + _WORDED for clock in _CLOCKS),
+    *_STAMPS,
+    *(day + clock for day in _EASTERN for clock in _CLOCKS[:3]),
+)
 """Formats of strptime, in the order in which they are tried."""
 
 _YEAR, _MONTH = r"(?:19\d\d|20\d\d|2100)", r"(?:0[1-9]|1[0-2])"
@@ -45,6 +61,7 @@ _FORMS = (
     ("%m/%Y", rf"{_MONTH}/{_YEAR}"),
     ("%b %Y", rf"{_WORD} {_YEAR}"),
     ("%B %Y", rf"{_WORD} {_YEAR}"),
+    ("%Y年%m月", rf"{_YEAR}年(?:{_MONTH}|[1-9])月"),
 )
 """How months are read, each with the pattern of its form: short and full names are two forms."""
 _LIKE_A_MONTH = re.compile(

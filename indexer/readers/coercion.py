@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from ..document import TYPES, Value
+from ..document import TYPES, Value, composed
 from ..errors import UsageError, arg, did_you_mean
 from ..wording import counted, on_one_line
 from .cell_parsers import (
+    NO,
     NOTHING,
+    YES,
     Form,
     Parse,
     boolean,
@@ -179,6 +181,25 @@ def check_fit(column: str, kind: Coerced, values: Sequence[Value]) -> None:
         raise UsageError(f"{what}: {advice}", code="wrong-type", field="type", value=kind.kind)
 
 
+def fitting_type(column: str, kinds: Sequence[str], values: Sequence[Value]) -> str | None:
+    """Return the type that most of the values have; None if none can be given.
+
+    Args:
+        column: Its name.
+        kinds: Types; of several that fit equally many values, the first.
+        values: A sample of its `natural` values.
+    """
+    fitting: dict[str, int] = {}
+    for kind in kinds:
+        try:
+            found = coerced(column, kind, values)
+        except UsageError:  # it can be read in two ways
+            continue
+        fitting[kind] = sum(kind_of(found.value(value)) == found.kind for value in values)
+    best = max(fitting, key=lambda kind: fitting[kind], default=None)
+    return best if best and fitting[best] else None
+
+
 def _are_real(column: str, values: Sequence[Value]) -> bool:
     try:
         real_type = coerced(column, "real", values)
@@ -245,10 +266,12 @@ def _whole(text: str) -> int:
 
 
 _FLAGS = {"0": False, "1": True, "n": False, "y": True, "f": False, "t": True}
+_FLAGS |= dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
 
 
 def _flag(text: str) -> bool:
-    return _FLAGS[text.lower()] if text.lower() in _FLAGS else boolean(text)
+    word = composed(text.lower())
+    return _FLAGS[word] if word in _FLAGS else boolean(text)
 
 
 _DATES = (*date_forms(), *month_forms())

@@ -115,7 +115,7 @@ def _all_written(values: Sequence[Value], known: ColumnType) -> bool:
 
 _LIKE_A_DATE = re.compile(
     r"(\d{4}([-./])\d{1,2}\2\d{1,2}|\d{1,2}([-./])\d{1,2}\3(\d{4}|\d{2})|\d{1,2}[. -]+[^\W\d_]{3,9}[. -]+\d{2,4}"
-    r"|[^\W\d_]{3,9}\.? \d{1,2},? \d{4})([ T,].*)?"
+    r"|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}|\d{4}年\d{1,2}月\d{1,2}日|\d{4}년 ?\d{1,2}월 ?\d{1,2}일)([ T,].*)?"
 )
 MOST_DATES = 0.8
 """Share of the values that must look like dates: one may be a slip of the pen."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ..document import Skipped
+from ..document import Skipped, composed
 from ..errors import SondeError, UsageError, arg
 from ..wording import listed
 from .bytestream import SAMPLE_BYTES, ByteStream
@@ -79,7 +79,7 @@ def column_names(header: Sequence[str]) -> list[str]:
     names: list[str] = []
     seen: Counter[str] = Counter()
     for place, cell in enumerate(header, start=1):
-        name = cell.strip() or f"column_{place}"
+        name = composed(cell.strip()) or f"column_{place}"
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
     return names

@@ -42,6 +42,11 @@ _COVERED, _PROVEN = 0.85, 0.04
 """Shares of the accented letters that are those of one such language, and those of `_PROOF`, at least."""
 _STRANGE = 0.04
 """Share of the characters beyond ASCII that are not in `_WESTERN`, at most, in a Western text."""
+_TURKISH = "çğıöşüâîûÇĞİÖŞÜÂÎÛ"
+_TURKISH_ALONE, _TURKISH_SHARE = "ğışĞİŞ", 0.25
+"""Letters that cp1254 has in place of the Icelandic ones in cp1252, and their share of the accented ones at least."""
+_WORDS, _FEWEST_LETTERS = 2.5, 12
+"""Bytes beyond ASCII in a row, on average, and letters, in a text of another script; accents stand alone."""
 _FEW = 3
 _MOST_ACCENTS = 0.3
 
@@ -57,9 +62,12 @@ def detect_encoding(sample: bytes, hint: str | None = None) -> str:
             return name
     if (wide := _utf16_without_mark(sample)) is not None:
         return wide
-    broken, whole = _broken_utf8(sample)
-    if not broken or whole >= broken:
-        return "utf-8"
+    broken, places, whole = _broken_utf8(sample)
+    if not broken or whole >= places:
+        # Among the bytes of Chinese and Japanese, every few could be a character of UTF-8, between long broken places.
+        script = _other_script(b"\n".join(_lines_beyond_ascii(sample))) if broken > whole else None
+        if script is None:
+            return "utf-8"
     return hint if hint and _is_valid(sample, hint) else _legacy(sample)
 
 
@@ -161,18 +169,27 @@ def is_text(head: bytes) -> bool:
         return False
 
 
-def _broken_utf8(sample: bytes) -> tuple[int, int]:
-    """How many places are no UTF-8, and how many characters beyond ASCII are whole. A cut at the end is no fault."""
+def _broken_utf8(sample: bytes) -> tuple[int, int, int]:
+    """How many bytes are no UTF-8, in how many places, and how many characters beyond ASCII are whole.
+
+    A cut at the end is no fault.
+    """
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
     if text.isascii():
-        return 0, 0
-    return len(re.findall(r"[\udc80-\udcff]+", text)), len(re.findall(r"[\x80-\ud7ff\ue000-\U0010ffff]", text))
+        return 0, 0, 0
+    broken = re.findall(r"[\udc80-\udcff]+", text)
+    return len("".join(broken)), len(broken), len(re.findall(r"[\x80-\ud7ff\ue000-\U0010ffff]", text))
 
 
 def _legacy(sample: bytes) -> str:
-    lines = _LIKELIER.sub(b" ", b"\n".join(_lines_beyond_ascii(sample)))
+    lines = b"\n".join(_lines_beyond_ascii(sample))
+    if script := _other_script(lines):
+        return script
+    lines = _LIKELIER.sub(b" ", lines)
     high = b"".join(re.findall(rb"[\x80-\xff]+", lines))
     accents = len(high) < _MOST_ACCENTS * len(lines)
+    if accents and _is_turkish(high):
+        return "cp1254"
     if accents and _is_central_european(high):
         return "cp1250"
     strange = sum(character not in _WESTERN for character in high.decode("cp1252", "replace"))
@@ -185,6 +202,43 @@ def _legacy(sample: bytes) -> str:
 
     best = from_bytes(lines, cp_isolation=_LEGACY).best()
     return best.encoding if best and best.encoding in _LEGACY else "utf-8"
+
+
+def _other_script(lines: bytes) -> str | None:
+    """Return an encoding of Japanese, Korean, Arabic, Hebrew or Chinese, if the text has the letters of such a one."""
+    runs = re.findall(rb"[\x80-\xff]+", lines)
+    high = b"".join(runs)
+    if len(high) < max(_FEWEST_LETTERS, _WORDS * len(runs)):
+        return None
+    if _share(lines, "euc_jp", "\u3041-\u30fe") >= 0.2:  # kana, of which no Chinese text has many
+        return "euc_jp"
+    if b" " in re.findall(rb"[\xa1-\xfe](.)[\xa1-\xfe]", lines) and _share(lines, "euc_kr", "가-힣") >= 0.9:
+        return "euc_kr"
+    if _share(lines, "cp1256", "\u060c-\u06d2") >= 0.9 and _share(lines, "cp1256", "ال") >= 0.15:
+        return "cp1256"
+    if _share(lines, "cp1255", "א-ת") >= 0.97 and _share(lines, "cp1255", "יה") >= 0.12:
+        return "cp1255"  # both rules tell them from Cyrillic, which has these bytes for other letters
+    pairs = [pair for pair in re.findall(rb"[\x81-\xfe][\x40-\xfe]", lines) if pair[0] not in (0xA1, 0xA3)]  # 。 and ，
+    usual = sum(0xB0 <= lead <= 0xD7 and trail > 0xA0 for lead, trail in pairs)  # the commoner half of the characters
+    return "gb18030" if usual >= 0.75 * len(pairs) and _is_valid(lines, "gb18030") else None
+
+
+def _share(lines: bytes, encoding: str, letters: str) -> float:
+    """Return the share of these letters in the characters beyond ASCII of a text; 0 if it is not valid."""
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(lines)
+    except ValueError:
+        return 0.0
+    found = re.findall(r"[^\x00-\x7f]", text)
+    return len(re.findall(f"[{letters}]", text)) / max(1, len(found))
+
+
+def _is_turkish(high: bytes) -> bool:
+    """Whether the bytes beyond ASCII are the letters of Turkish in cp1254, at least two that other languages lack."""
+    letters = high.decode("cp1254", "replace")
+    alone = [letter for letter in letters if letter in _TURKISH_ALONE]
+    covered = sum(letter in _TURKISH for letter in letters)
+    return len(set(alone)) > 1 and len(alone) >= _TURKISH_SHARE * len(letters) and covered >= _COVERED * len(letters)
 
 
 def _is_central_european(high: bytes) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ..document import Document, Skipped
 from ..errors import UsageError, as_text
 from .python_objects import is_table, kind_fault, plain_metadata, python_source
-from .reading import metadata_strings, string_fault
+from .reading import metadata_strings, string_fault, with_composed_names
 from .source import Meter, ReadOptions, Row
 from .values import NestedError, natural
 
@@ -160,7 +160,7 @@ def with_checked_fields(document: Document) -> Document:
     strings = (("id", document.key or ""), *metadata_strings(metadata))
     if fault := string_fault(strings, ReadOptions.max_chars):
         raise _refused(document, fault)
-    return replace(document, metadata=metadata)
+    return with_composed_names(replace(document, metadata=metadata))
 
 
 def _refused(document: Document, fault: str) -> UsageError:

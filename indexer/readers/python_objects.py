@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
-from ..document import Document, Skipped, Value
+from ..document import Document, Skipped, Value, composed
 from ..errors import UsageError
 from ..wording import listed
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
@@ -182,7 +182,9 @@ def _dataset(dataset: Any, meter: Meter) -> Iterator[Item]:
 
 def _class_labels(dataset: Any) -> dict[str, list[str]]:
     features = dataset.features or {}
-    return {name: feature.names for name, feature in features.items() if type(feature).__name__ == "ClassLabel"}
+    return {
+        composed(name): feature.names for name, feature in features.items() if type(feature).__name__ == "ClassLabel"
+    }
 
 
 def _labelled(values: Mapping[str, Any], names: Mapping[str, list[str]]) -> dict[str, Any]:

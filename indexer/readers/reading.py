@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from ..document import Document, Skipped, Value, is_blank
+from ..document import Document, Skipped, Value, composed, composed_value, is_blank
 from ..errors import SondeError, UsageError, arg
 from ..wording import counted
 from .coercion import Coerced, Misfits
@@ -35,7 +35,7 @@ class DocumentMaker:
         if isinstance(item, Skipped):
             return item
         try:
-            document = item if isinstance(item, Document) else self._document(item)
+            document = with_composed_names(item) if isinstance(item, Document) else self._document(item)
         except NestedError as error:
             return Skipped(item.origin, str(error))
         reason = self._fault(document)
@@ -45,10 +45,14 @@ class DocumentMaker:
         """Return the id of a row; None if it has none or cannot be read."""
         if isinstance(item, Row):
             try:
-                return self._string(item.values, self._columns.id)
+                return self._key(item.values)
             except NestedError:
                 return None
-        return item.key if isinstance(item, Document) else None
+        return with_composed_names(item).key if isinstance(item, Document) else None
+
+    def _key(self, values: Mapping[str, object]) -> str | None:
+        text = self._string(values, self._columns.id)
+        return composed(text) if text else None
 
     def _document(self, row: Row) -> Document:
         columns, values = self._columns, row.values
@@ -56,7 +60,7 @@ class DocumentMaker:
         return Document(
             text="\n\n".join(text for text in texts if text.strip()),
             title=self._string(values, columns.title) or "",
-            key=self._string(values, columns.id),
+            key=self._key(values),
             metadata=self._metadata(row),
             language=self._string(values, columns.language),
             origin=row.origin,
@@ -71,7 +75,7 @@ class DocumentMaker:
         for name, raw in row.values.items():
             if name not in self._taken:
                 kind: ColumnType | None = self._types.get(name)
-                value = kind.value(raw) if kind else natural(raw)
+                value = composed_value(kind.value(raw) if kind else natural(raw))
                 metadata[name] = self._fitting(name, kind, value, row.origin) if isinstance(kind, Coerced) else value
         return metadata
 
@@ -87,6 +91,12 @@ class DocumentMaker:
         if is_blank(document.text) and is_blank(document.title):
             return "no text and no title: " + ("only white space" if document.text else "empty")
         return string_fault(_strings(document), self._max_chars, self._encoding)
+
+
+def with_composed_names(document: Document) -> Document:
+    """Return a document with its id and metadata composed, as every collection holds them; its text stays as it is."""
+    metadata = {composed(name): composed_value(value) for name, value in document.metadata.items()}
+    return replace(document, key=document.key and composed(document.key), metadata=metadata)
 
 
 def string_fault(strings: Iterable[tuple[str, str]], max_chars: int, encoding: str = "") -> str | None:
@@ -135,6 +145,7 @@ _BROKEN_SHARE = 0.9
 _UNDECODED_SHARE = 0.05
 """Rows with bytes that are no text in an encoding that the user gave, above which it is taken for a mistake: bytes that
 are text in a wrong encoding are far more, and would be stored as other characters."""
+_ENCODINGS = "cp1252, cp1256, euc-jp, gb18030 or big5"
 _Step = tuple[tuple[int, int], Document | Skipped]
 
 
@@ -351,20 +362,22 @@ def check_sample(source: Source, items: Sequence[Item], options: ReadOptions) ->
     """Refuse a source whose first rows are none, nearly all broken, or plainly not of the encoding that was given.
 
     Raises:
-        UsageError: Too many rows hold bytes that are no text in this encoding.
+        UsageError: Too many rows hold bytes that are no text in this encoding, or in the one that was detected.
         SondeError: There are no rows, or nearly all are broken; the message quotes the first.
     """
     if not items:
         raise SondeError(f"{source.name} {source.nothing}")
-    if options.encoding and source.encoding:
-        odd = [item.origin for item in items if isinstance(item, Row) and _is_undecoded(item)]
-        if len(odd) > _UNDECODED_SHARE * len(items):
-            share = f"{len(odd)} of the first {counted(len(items), 'row')} {'is' if len(odd) == 1 else 'are'}"
-            said = f"{share} not valid {options.encoding}, the first is {odd[0]}"
-            raise UsageError(
-                f"{source.name}: {said}: leave out {arg('encoding')} to detect it",
-                code="conflict", field="encoding", value=options.encoding,
-            )  # fmt: skip
+    odd = [item.origin for item in items if source.encoding and isinstance(item, Row) and _is_undecoded(item)]
+    share = f"{len(odd)} of the first {counted(len(items), 'row')} {'is' if len(odd) == 1 else 'are'}"
+    if options.encoding and len(odd) > _UNDECODED_SHARE * len(items):
+        said = f"{share} not valid {options.encoding}, the first is {odd[0]}"
+        raise UsageError(
+            f"{source.name}: {said}: leave out {arg('encoding')} to detect it",
+            code="conflict", field="encoding", value=options.encoding,
+        )  # fmt: skip
+    if not options.encoding and len(odd) > _BROKEN_SHARE * len(items):
+        said = f"{share} neither UTF-8 nor in an encoding that can be detected"
+        raise UsageError(f"{source.name}: {said}: set {arg('encoding')}, such as {_ENCODINGS}", field="encoding")
     broken = [item for item in items if isinstance(item, Skipped)]
     if len(broken) > _BROKEN_SHARE * len(items):
         first = f"the first is {broken[0].origin}: {broken[0].reason}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..document import Document, Skipped
+from ..document import Document, Skipped, composed
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from .coercion import check_types
 from .columns import Columns
@@ -89,6 +89,8 @@ class ReadOptions:
             said = f"{arg('text')} is {self.text!r}; name at least one column"
             raise UsageError(said, code="empty", field="text", value=self.text)
         check_types(self.type)
+        for name in _OF_COLUMNS:  # as readers give the names of columns
+            object.__setattr__(self, name, _composed(getattr(self, name)))
         self._check_delimiter()
         self._check_encoding()
 
@@ -125,6 +127,20 @@ class ReadOptions:
             raise UsageError(
                 said, code="unknown-option", field="encoding", value=self.encoding, alternatives=common
             ) from None
+
+
+_OF_COLUMNS = (
+    "text", "title", "id", "language", "leave_out", "type", "type_hint", "form_hint", "id_hint", "leave_out_hint",
+)  # fmt: skip
+"""The options that name columns."""
+
+
+def _composed(names: Any) -> Any:
+    if isinstance(names, Mapping):
+        return {_composed(name): value for name, value in names.items()}
+    if isinstance(names, (tuple, list)):
+        return type(names)(map(_composed, names))
+    return composed(names) if isinstance(names, str) else names
 
 
 @dataclass(frozen=True, slots=True)

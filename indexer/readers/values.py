@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from ..document import Scalar, Value
+from ..document import Scalar, Value, composed
 from ..errors import UsageError
 
 INT64 = range(-(2**63), 2**63)
@@ -153,7 +153,7 @@ def _flatten(values: Mapping[Any, Any], prefix: str, level: int, flat: dict[str,
     if level > DEEPEST:
         raise too_deep()
     for key, value in values.items():
-        name = f"{prefix}{key if key != '' else UNNAMED}"
+        name = composed(f"{prefix}{key if key != '' else UNNAMED}")
         if len(name) > LONGEST_NAME:
             raise NestedError(f"a column name has {len(name):,} characters, more than {LONGEST_NAME:,}")
         if isinstance(value, Mapping) and value:

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
@@ -61,18 +62,18 @@ def ids_by_number(catalog: Catalog, docs: Sequence[int]) -> dict[int, str]:
 
 
 def numbers_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, int]:
-    """Return the numbers of documents by id; an id that no document has is left out."""
-    return dict(_by_id(catalog, "key, doc", ids))
+    """Return the numbers of documents by id, as it is given; an id that no document has is left out."""
+    return {id: doc for id, (doc,) in _by_id(catalog, "doc", ids)}
 
 
 def contents_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, str]:
     """Return the hexadecimal digests of title, text and language by id; an id that no document has is left out."""
-    return dict(_by_id(catalog, "key, hex(content)", ids))
+    return {id: content for id, (content,) in _by_id(catalog, "hex(content)", ids)}
 
 
 def languages_by_id(catalog: Catalog, ids: Iterable[str]) -> dict[str, str | None]:
     """Return the documents' own languages by id, None for that of the collection; unknown ids are left out."""
-    return dict(_by_id(catalog, "key, language", ids))
+    return {id: language for id, (language,) in _by_id(catalog, "language", ids)}
 
 
 def document_texts(catalog: Catalog, length: int | None = None) -> Iterator[DocumentText]:
@@ -91,7 +92,7 @@ def chosen_texts(catalog: Catalog, docs: Sequence[int], length: int | None = Non
 
 def texts_by_id(catalog: Catalog, ids: Iterable[str], length: int | None = None) -> dict[str, DocumentText]:
     """Return documents by id, with the first `length` characters of their texts, or all; unknown ids are left out."""
-    return {row[1]: _typed(row) for row in _by_id(catalog, _columns(length), ids)}
+    return {id: _typed(row) for id, row in _by_id(catalog, _columns(length), ids)}
 
 
 def text_lengths(catalog: Catalog) -> dict[int, int]:
@@ -127,9 +128,27 @@ def _columns(length: int | None) -> str:
     return f"doc, key, title, {text}, language"
 
 
-def _by_id(catalog: Catalog, columns: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    known = list(filter(is_unicode, ids))  # SQLite cannot hold the others, so no document has them
-    return catalog.select_in(f"SELECT {columns} FROM documents WHERE key IN (?)", known)
+def _by_id(catalog: Catalog, columns: str, ids: Iterable[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield each id that a document has with these columns: as it is given, else composed, else decomposed.
+
+    Readers compose ids; a collection of an earlier version may hold decomposed ones.
+    """
+    sql = f"SELECT key, {columns} FROM documents WHERE key IN (?)"
+    wanted = list(dict.fromkeys(filter(is_unicode, ids)))  # SQLite cannot hold the others, so no document has them
+    missing = {id for id in wanted if not id.isascii()}
+    for key, *row in catalog.select_in(sql, wanted):
+        missing.discard(key)
+        yield key, tuple(row)
+    for form in _FORMS if missing else ():
+        others: dict[str, list[str]] = {}
+        for id in missing:
+            others.setdefault(normalize(form, id), []).append(id)
+        for key, *row in catalog.select_in(sql, list(others)):
+            missing.difference_update(others[key])
+            yield from ((id, tuple(row)) for id in others[key])
+
+
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 
 
 class ColumnSummary(NamedTuple):

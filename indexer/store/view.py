@@ -10,9 +10,9 @@ import numpy as np
 
 from ..document import Value
 from ..encoder import ModelSpec
-from ..errors import is_unicode
 from .catalog import Catalog
 from .derived import Loaded
+from .documents import numbers_by_id
 from .elsewhere import Elsewhere
 from .fields import Field, check_text
 from .late import is_wanted
@@ -155,10 +155,7 @@ class View:
 
     def document_number(self, key: str) -> int | None:
         """Return the number of the document with this id, None if there is none."""
-        if not is_unicode(key):
-            return None
-        found = next(self.catalog.select_in("SELECT doc FROM documents WHERE key IN (?)", [key]), None)
-        return found[0] if found else None
+        return numbers_by_id(self.catalog, [key]).get(key)
 
 
 ROWS_AT_ONCE = 65_536

@@ -1,7 +1,6 @@
 """Pairs of similar documents, by their words (MinHash) and by their embeddings; what counts as one."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -10,6 +9,7 @@ import numpy as np
 
 from ...indexer.ann.exact import inner_products
 from ...indexer.errors import UsageError, arg, as_texts, out_of_range, unknown_option
+from ...indexer.lexical.analysis import normalised
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours
@@ -82,7 +82,7 @@ BLOCK = 1_024
 
 def normalised_text(text: str) -> str:
     """Return the words of a text in one form: compatible characters, no case, single spaces, no punctuation."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
+    words = re.findall(r"\w+", normalised(text).casefold())
     return " ".join(words) or text.strip()
 
 

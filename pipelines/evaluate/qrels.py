@@ -8,7 +8,7 @@ from ...indexer.errors import SondeError, as_text
 from ...indexer.files import text_of
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import document_ids, numbers_by_id
+from ...indexer.store.documents import document_ids, ids_by_number, numbers_by_id
 from ...indexer.wording import counted, listed
 from ..search.trec import Query, one_word
 
@@ -83,13 +83,15 @@ def own_ids(collection: StoredCollection, judged: Iterable[str], notify: Notify 
     """
     named = dict.fromkeys(judged)
     with collection.view() as view:
-        found = {id: id for id in numbers_by_id(view.catalog, named)}
+        numbers = numbers_by_id(view.catalog, named)
+        ids = ids_by_number(view.catalog, list(numbers.values()))
+        found = {id: ids[number] for id, number in numbers.items()}
         if len(found) < len(named):
             wanted, written = named.keys() - found, dict[str, list[str]]()
             for _, id in document_ids(view.catalog):
                 if (word := one_word(id)) != id and word in wanted:
                     written.setdefault(word, []).append(id)
-            found |= {word: ids[0] for word, ids in written.items() if len(ids) == 1}
+            found |= {word: several[0] for word, several in written.items() if len(several) == 1}
     if missing := [id for id in named if id not in found]:
         said = f"{counted(len(missing), 'judged document')} not in the collection, which no search can find"
         notify(f"note: {said}: {listed(missing)}")

@@ -7,14 +7,14 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...indexer.errors import SondeError, UsageError, give_column
+from ...indexer.readers import cell_parsers
 from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.store.spreadsheets import unquoted
 from ...indexer.wording import existing, on_one_line
 
 LONGEST_CELL = 2**24
 """Characters of a cell: a rule may name many examples."""
-YES = frozenset(("yes", "true", "x", "1", "ja", "wahr", "oui", "vrai", "si", "sí", "verdadero"))
-NO = frozenset(("no", "false", "0", "nein", "falsch", "non", "faux", "falso"))
+YES, NO = cell_parsers.YES | {"x", "1"}, cell_parsers.NO | {"0"}
 """What a cell may say, in small letters: spreadsheets write TRUE and FALSE in the language of the person."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 

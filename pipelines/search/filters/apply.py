@@ -6,7 +6,7 @@ import numpy as np
 
 from ....indexer.store.catalog import Catalog
 from ....indexer.store.collection import StoredCollection
-from ....indexer.store.documents import unusual_texts
+from ....indexer.store.documents import frequent_texts, unusual_texts
 from ....indexer.wording import counted
 
 if TYPE_CHECKING:
@@ -59,4 +59,7 @@ def _compiled(catalog: Catalog, where: str) -> "CompiledFilter":
     def texts(operand: "Operand") -> list[str]:
         return unusual_texts(catalog, operand.sql, MOST_TEXTS)
 
-    return compile_filter(where, catalog.fields(), further_operands(catalog, where), texts)
+    def common(operand: "Operand") -> list[str]:
+        return frequent_texts(catalog, operand.sql, operand.type == "list", MOST_TEXTS)
+
+    return compile_filter(where, catalog.fields(), further_operands(catalog, where), texts, common)

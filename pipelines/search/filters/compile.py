@@ -159,11 +159,12 @@ def compile_filter(
     fields: Mapping[str, Field],
     further: Mapping[str, Operand] | None = None,
     texts: Texts | None = None,
+    common: Texts | None = None,
 ) -> CompiledFilter:
     """Compile the text of a SQL WHERE clause into a condition with bound parameters.
 
     As in SQL, a comparison with a missing value is neither true nor false: `stars != 3` does not find documents without
-    stars, `stars != 3 OR stars IS NULL` does. LIKE regards case, ILIKE ignores that of ASCII letters. A date literal
+    stars, `stars != 3 OR stars IS NULL` does. LIKE regards case, ILIKE does not. A date literal
     stands for its whole year, month or day: `date <= '2024-03'` includes all of March. A list meets a comparison when
     one of its items does: `tags = 'x'`, `'x' IN tags` and `CONTAINS(tags, 'x')` are the same, and LENGTH counts items.
 
@@ -174,6 +175,7 @@ def compile_filter(
         further: What else a filter can ask of, by name, as `further_operands` gives it.
         texts: Gives some texts of a field. With it, an order of dates in a text column that holds dates of other forms
             than ISO's is refused.
+        common: Gives the most frequent texts of a field, for advice on its type.
 
     Raises:
         UsageError: The text is no condition, names a field that does not exist, compares a field with a value of
@@ -185,7 +187,7 @@ def compile_filter(
         CompiledFilter(sql='m.c0 >= ?', parameters=(4,), fields=('stars',))
     """
     names = FieldNames(fields, further)
-    operands = Operands(names, texts)
+    operands = Operands(names, texts, common)
     try:
         found = _condition(where, operands)
     except UsageError as error:

@@ -8,7 +8,9 @@ from typing import Literal
 
 from sqlglot import exp
 
+from ....indexer.document import composed, spellings
 from ....indexer.errors import UsageError, give_type
+from ....indexer.readers.coercion import fitting_type
 from ....indexer.readers.column_types import date_form, looks_like_a_date
 from ....indexer.store.documents import any_item
 from ....indexer.store.fields import first_day
@@ -67,9 +69,10 @@ def unquoted(node: exp.Column, before: str = "") -> UsageError:
 class Operands:
     """Reads nodes as fields or as values, and remembers the fields that were read."""
 
-    def __init__(self, names: FieldNames, texts: Texts | None = None) -> None:
+    def __init__(self, names: FieldNames, texts: Texts | None = None, common: Texts | None = None) -> None:
         self._names = names
         self._texts = texts
+        self._common = common
         self.used: dict[str, None] = {}
 
     def field(self, node: exp.Expr) -> Operand | None:
@@ -134,14 +137,16 @@ class Operands:
         raise unsupported(node)
 
     def check_order(self, operand: Operand, test: "Test") -> None:
-        """Check that dates are not put in alphabetical order.
+        """Check that neither numbers nor dates are put in the order of texts.
 
         Raises:
-            UsageError: The field is text, a value of the test is a date, and the field has dates that are not in ISO's
-                form, in which alphabetical order is that of time.
+            UsageError: The field is text and a value of the test is a number. Or a value is a date, and the field has
+                dates that are not in ISO's form, whose order as texts is that of time.
         """
         if self._texts is None or not operand.column or operand.type != "text" or test.operator not in ORDER:
             return
+        if not all(isinstance(value, str) for value in test.values):
+            raise _no_number(operand, test, self._texts(operand))
         literal = next((value for value in test.values if _is_date(value)), None)
         if literal is None:
             return
@@ -150,8 +155,13 @@ class Operands:
         )
         if odd:
             said = f"{operand.name} is stored as text, so it cannot be compared with the date {_written(literal)}"
-            why = f"it holds {shown(odd)}, and texts are compared in alphabetical order"
+            why = f"it holds {shown(odd)}, and texts are compared letter by letter"
             raise UsageError(f"{said}: {why}; {give_type(operand.column, date_form(odd.strip()))}")
+
+    def type_advice(self, operand: Operand, kind: str) -> str:
+        """Return the advice to give the column of a field a type; "" if it has none, or none of its values fits."""
+        fits = self._common is None or fitting_type(operand.column, [kind], [*self._common(operand)])
+        return give_type(operand.column, kind) if operand.column and fits else ""
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:
         only(node, "this", "table", "db", "catalog", "expression")
@@ -247,6 +257,22 @@ def _names_of_groups(operand: Operand, test: Test) -> list[Value]:
 
 
 def _single(operand: Operand, test: Test) -> Fragment:
+    forms = _spelled(test) if operand.type == "text" else [test]
+    found = [_plain(operand, form) for form in forms]
+    return replace(any_of(found), cost=found[0].cost)
+
+
+def _spelled(test: Test) -> list[Test]:
+    """Return a test for each form that accents of its text may have: metadata is composed, texts stay as they came."""
+    forms = [form for value in test.values for form in (spellings(value) if isinstance(value, str) else (value,))]
+    if test.operator == "IN":
+        return [replace(test, values=forms)]
+    if test.operator in ("=", "LIKE", "ILIKE"):
+        return [replace(test, values=[form]) for form in forms]
+    return [replace(test, values=[composed(value) if isinstance(value, str) else value for value in test.values])]
+
+
+def _plain(operand: Operand, test: Test) -> Fragment:
     if test.operator in ("LIKE", "ILIKE"):
         return _pattern(operand, test)
     if operand.type == "date":
@@ -258,14 +284,15 @@ def _single(operand: Operand, test: Test) -> Fragment:
     return _scalar(operand, test, [_converted(operand, value) for value in test.values])
 
 
-def _no_number(operand: Operand, test: Test) -> UsageError:
-    """Return the error for an order of texts and a number, and what to do."""
+def _no_number(operand: Operand, test: Test, texts: Iterable[str] | None = None) -> UsageError:
+    """Return the error for an order of texts and a number, and what to do; `texts` are some of the field."""
     value = next(each for each in test.values if not isinstance(each, str))
     operator = ">=" if test.operator == "BETWEEN" else test.operator
     said = f"{operand.name} is stored as text, so it cannot be compared as a number"
-    way = f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', in alphabetical order"
-    if operand.column:
-        kind = "real" if isinstance(value, float) else "integer"
+    way = f"compare it with a text, such as {operand.written} {operator} '{_written(value)}', letter by letter"
+    kind = "real" if isinstance(value, float) else "integer"
+    kind = kind if texts is None else fitting_type(operand.column, ("integer", "real"), [*texts])
+    if operand.column and kind:
         way = f"{give_type(operand.column, kind)}, or correct the values that are not numbers; or {way}"
     return UsageError(f"{said}: {way}")
 
@@ -309,6 +336,8 @@ def _pattern(operand: Operand, test: Test) -> Fragment:
         raise UsageError(f"{test.operator} needs a pattern in single quotes, not {_written(pattern)}")
     if test.operator == "LIKE":
         return Fragment(f"{operand.sql} GLOB ?", (glob(pattern, test.escape),))
+    if not pattern.isascii():  # LIKE of SQLite knows the case of the letters A to Z alone
+        return Fragment(f"{operand.sql} GLOB ?", (glob(pattern, test.escape, any_case=True),))
     return Fragment(f"{operand.sql} LIKE ? ESCAPE ?", (like_condition(pattern, test.escape), ESCAPE))
 
 
@@ -369,21 +398,3 @@ def _kind(value: Value) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "text" if isinstance(value, str) else "real"
-
-
-def compare_fields(left: Operand, operator: str, right: Operand) -> Fragment:
-    """Compare two fields of the same type, or two numbers.
-
-    Raises:
-        UsageError: Their types cannot be compared so.
-    """
-    kinds = {"real" if operand.type == "integer" else operand.type for operand in (left, right)}
-    if len(kinds) > 1 or "list" in kinds or (kinds == {"boolean"} and operator not in ("=", "!=")):
-        says = " and ".join(f"{operand.name} is {ARTICLES[operand.type]}" for operand in (left, right))
-        raise UsageError(f"{says}: they cannot be compared by {operator}")
-    sides = [_moment(operand.sql) if operand.type == "date" else operand.sql for operand in (left, right)]
-    return Fragment(f"{sides[0]} {operator} {sides[1]}", cost=max(left.cost, right.cost))
-
-
-def _moment(sql: str) -> str:
-    return f"({sql} || CASE length({sql}) WHEN 10 THEN 'T00:00:00' ELSE '' END)"

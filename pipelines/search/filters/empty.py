@@ -40,9 +40,7 @@ def hint(catalog: Catalog, where: str) -> str:
         found = condition(operand, Test("=", [value]))
         if not len(catalog.documents_where(found.sql, found.parameters)):
             return f": {operand.name} is never {shown(value)}{_instead(catalog, operand, value)}"
-    patterns = [node.args["expression"].name for node in parsed.find_all(exp.ILike)]
-    others = not all(map(str.isascii, patterns))
-    return ": ILIKE ignores the case of the letters A to Z, but not of others" if others else ""
+    return ""
 
 
 def _compares_language(parsed: exp.Expr, operands: Operands) -> bool:

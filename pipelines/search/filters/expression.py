@@ -6,8 +6,8 @@ from typing import cast
 from sqlglot import exp
 
 from ....indexer.errors import UsageError, give_type
-from .conditions import SUPPORTED, Operands, Operator, Test, compare_fields, condition, only, unsupported
-from .sql import ARTICLES, Fragment, Operand, any_of, join_fragments, shown
+from .conditions import SUPPORTED, Operands, Operator, Test, condition, only, unsupported
+from .sql import ARTICLES, Fragment, Operand, any_of, compare_fields, join_fragments, shown
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -39,7 +39,7 @@ class Expressions:
         if operand is None:
             raise unsupported(node)
         if operand.type != "boolean":
-            raise _no_condition(operand)
+            raise _no_condition(operand, self._operands)
         return Fragment(operand.sql)
 
     def paren(self, node: exp.Expr) -> Fragment:
@@ -148,13 +148,13 @@ class Expressions:
         return condition(operand, test)
 
 
-def _no_condition(operand: Operand) -> UsageError:
+def _no_condition(operand: Operand, operands: Operands) -> UsageError:
     """Return the error for a field that stands alone, as a boolean can."""
     value = "…" if operand.type in ("integer", "real") else "'…'"
     said = f"{operand.name} is {ARTICLES[operand.type]}, not true or false"
     way = f"compare it with a value, as in: {operand.written} = {value}"
-    if operand.type == "text" and operand.column:
-        way += f"; or {give_type(operand.column, 'boolean')}"
+    if operand.type == "text" and (advice := operands.type_advice(operand, "boolean")):
+        way += f"; or {advice}"
     return UsageError(f"{said}: {way}")
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 
 from sqlglot.dialects.sqlite import SQLite
 
+from ....indexer.document import composed, spellings
 from ....indexer.errors import UsageError, nearest
 from ....indexer.store.fields import Field
 from ....indexer.store.kinds import KINDS, TAG
@@ -154,7 +155,7 @@ class FieldNames:
 
     def has(self, name: str) -> bool:
         """Whether a field has this name, in any case."""
-        return name.lower() in map(str.lower, self._operands)
+        return _folded(name) in map(_folded, self._operands)
 
     def lacks_quotes(self, where: str) -> str | None:
         """Return the longest name in a text that needs double quotes in a filter, in these quotes; None without one."""
@@ -163,15 +164,15 @@ class FieldNames:
         return _quoted(max(needing, key=len)) if needing else None
 
     def find(self, name: str, quoted: bool) -> Operand:
-        """Return the field of this name, in the same case or, if only one fits, in another.
+        """Return the field of this name, in the same case or, if only one fits, in another; accents in either form.
 
         Raises:
             UsageError: No field has the name, or several have it in other cases.
         """
-        if name in self._operands:
-            return self._operands[name]
+        if known := next((each for each in spellings(name) if each in self._operands), None):
+            return self._operands[known]
         for names in (self._own, self._operands):
-            similar = [known for known in names if known.lower() == name.lower()]
+            similar = [known for known in names if _folded(known) == _folded(name)]
             if len(similar) == 1:
                 return names[similar[0]]
             if similar:
@@ -200,6 +201,10 @@ class FieldNames:
         return UsageError(said, code="not-found", alternatives=[near] if near else known)
 
 
+def _folded(name: str) -> str:
+    return composed(name).lower()
+
+
 def _listed(names: Iterable[str]) -> str:
     names = list(names)
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
@@ -209,6 +214,24 @@ def _listed(names: Iterable[str]) -> str:
 def _quoted(column: str) -> str:
     doubled = column.replace('"', '""')
     return column if column.isidentifier() else f'"{doubled}"'
+
+
+def compare_fields(left: Operand, operator: str, right: Operand) -> Fragment:
+    """Compare two fields of the same type, or two numbers.
+
+    Raises:
+        UsageError: Their types cannot be compared so.
+    """
+    kinds = {"real" if operand.type == "integer" else operand.type for operand in (left, right)}
+    if len(kinds) > 1 or "list" in kinds or (kinds == {"boolean"} and operator not in ("=", "!=")):
+        says = " and ".join(f"{operand.name} is {ARTICLES[operand.type]}" for operand in (left, right))
+        raise UsageError(f"{says}: they cannot be compared by {operator}")
+    sides = [_moment(operand.sql) if operand.type == "date" else operand.sql for operand in (left, right)]
+    return Fragment(f"{sides[0]} {operator} {sides[1]}", cost=max(left.cost, right.cost))
+
+
+def _moment(sql: str) -> str:
+    return f"({sql} || CASE length({sql}) WHEN 10 THEN 'T00:00:00' ELSE '' END)"
 
 
 LONGEST_PATTERN = 1_000
@@ -222,10 +245,19 @@ class Wildcard(Enum):
     ONE = "_"
 
 
-def glob(pattern: str, escape: str | None) -> str:
-    """Return the GLOB pattern that matches as LIKE does in standard SQL: with regard to case."""
+def glob(pattern: str, escape: str | None, any_case: bool = False) -> str:
+    """Return the GLOB pattern that matches as LIKE does in standard SQL: with regard to case, unless `any_case`."""
     signs = {Wildcard.ANY: "*", Wildcard.ONE: "?", "*": "[*]", "?": "[?]", "[": "[[]"}
-    return "".join(signs.get(part, str(part)) for part in _parts(pattern, escape))
+    cased = _any_case if any_case else str
+    return "".join(signs.get(part) or cased(str(part)) for part in _parts(pattern, escape))
+
+
+def _any_case(letter: str) -> str:
+    """Return what matches a letter in GLOB in any case, as far as that is one letter: [éÉ]; σ, ς and Σ are the same."""
+    upper = letter.upper()
+    cases = dict.fromkeys((letter, letter.lower(), upper, upper.lower(), letter.casefold()))
+    single = [case for case in cases if len(case) == 1]
+    return f"[{''.join(single)}]" if len(single) > 1 else letter
 
 
 def like_condition(pattern: str, escape: str | None) -> str:

@@ -279,10 +279,6 @@ def test_there_are_twenty() -> None:
         ),
         ("count {} --where \"NOT language = 'en'\"", LANGUAGE),
         ("search {} card --where \"language ILIKE 'en%' AND stars > 0\"", LANGUAGE),
-        (
-            "count {} --where \"category ILIKE '%É%'\"",
-            "ILIKE ignores the case of the letters A to Z, but not of others",
-        ),
     ],
 )
 def test_a_value_that_no_document_has(

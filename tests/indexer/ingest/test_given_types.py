@@ -67,6 +67,26 @@ def test_types_are_given_and_remembered(tmp_path: Path, shards: int | None) -> N
         assert collection.get("90").metadata == {"day": date(2024, 2, 28), "version": "2"}
 
 
+def test_a_filter_recommends_only_a_type_that_the_column_can_have(tmp_path: Path) -> None:
+    cells = [("oui", "1.234,50 €", "Nîmes"), ("non", "8,00 €", "Orléans"), ("non", "gratuit", "Metz")]
+    rows = "".join(f'{n},Text number {n},{paid},"{sum}",{city}\n' for n, (paid, sum, city) in enumerate(cells))
+    (tmp_path / "t.csv").write_text("id,text,Payé,Montant,Ville\n" + rows)
+    encoder: Any = FakeEncoder()
+    with index(tmp_path / "t.csv", tmp_path / "t.sonde", encoder=encoder) as made:
+        for where, said in (
+            ("Payé", r"; or index the file again with a type, such as read=.*{'Payé': 'boolean'}\)$"),
+            ("Ville", r"compare it with a value, as in: \"?Ville\"? = '…'$"),
+            ("Montant > 5", r"index the file again with a type, such as .*{'Montant': 'real'}"),
+            ("Montant > 5.5", r"index the file again with a type, such as .*{'Montant': 'real'}"),
+            ("Ville > 5", r"cannot be compared as a number: compare it with a text"),
+        ):
+            with pytest.raises(UsageError, match=said):
+                made.matching(where)
+    types = {"Payé": "boolean", "Montant": "real"}
+    with index(tmp_path / "t.csv", tmp_path / "t.sonde", encoder=encoder, read=ReadOptions(type=types)) as made:
+        assert [made.matching(where)[0] for where in ("Payé", "NOT Payé", "Montant > 5.5")] == [1, 2, 2]
+
+
 def test_a_field_gets_another_type_later(tmp_path: Path) -> None:
     run(tmp_path)
     assert fields(tmp_path) == {"n": "text", "day": "text", "version": "real"}

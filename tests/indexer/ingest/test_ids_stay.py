@@ -2,12 +2,14 @@
 
 from pathlib import Path
 from typing import Any, cast
+from unicodedata import normalize
 
 import pytest
 from command_line import Command
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
+from sonde.indexer.document import Document
 from sonde.indexer.errors import UsageError
 from sonde.indexer.ingest import estimate_source
 from sonde.indexer.sharded.build import columns_of_shards
@@ -264,3 +266,44 @@ def test_an_estimate_reads_the_ids_as_the_run_does(made: Path) -> None:
     known = columns_of_shards(made / "t.sonde", sharding) if sharding else None
     with pytest.raises(UsageError, match="has no column 'ticket_id', from which this collection takes its ids"):
         estimate_source(made / "t.csv", made / "t.sonde", encoder=encoder, known=known)
+
+
+def test_accents_that_are_written_in_two_ways_are_the_same_id_column_and_value(tmp_path: Path) -> None:
+    """Files that a Mac writes have an "é" of two characters: they gave a second document, column and value."""
+    encoder: Any = FakeEncoder()
+    rows = "Réf,text,Ville\nété-1,On a payé deux fois,Nîmes\nété-2,Rien reçu,Orléans\n"
+    for form in ("NFC", "NFD"):
+        (tmp_path / "t.csv").write_text(normalize(form, rows))
+        made = index(tmp_path / "t.csv", tmp_path / "t.sonde", encoder=encoder, id="Réf")
+        assert (len(made), list(made.fields()), made.report and made.report.skipped) == (2, ["Ville"], 0)
+        assert made.get(normalize("NFD", "été-1")).metadata == {"Ville": "Nîmes"}
+    assert made.get("été-1").text == normalize("NFD", "On a payé deux fois")
+    made.put([{"id": normalize("NFD", "été-2"), "text": "Rien reçu", "metadata": {normalize("NFD", "Ville é"): "x"}}])
+    assert (len(made), list(made.fields())) == (2, ["Ville", "Ville é"])
+    assert made.matching("\"Ville é\" = 'x'")[0] == 1
+    assert made.delete([normalize("NFD", "été-2")]) == 1
+
+
+def test_a_file_whose_name_has_decomposed_accents_is_found_as_it_is_typed(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / normalize("NFD", "Réclamation_été.txt")).write_text("On a payé deux fois")
+    (tmp_path / "texts" / "b.txt").write_text("Rien")
+    encoder: Any = FakeEncoder()
+    made = index(tmp_path / "texts", tmp_path / "t.sonde", encoder=encoder)
+    assert made.get("Réclamation_été.txt").metadata["path"] == "Réclamation_été.txt"
+
+
+def test_decomposed_ids_and_columns_of_an_earlier_version_stay(tmp_path: Path, monkeypatch: Any) -> None:
+    """They are found in both forms, and a run over the same source adds nothing beside them and deletes nothing."""
+    encoder, old = cast("Any", FakeEncoder()), normalize("NFD", "été")
+    with monkeypatch.context() as patched:
+        patched.setattr("sonde.indexer.readers.reading.with_composed_names", lambda document: document)
+        patched.setattr("sonde.indexer.readers.values.composed", lambda text: text)
+        given = [Document("Rien reçu", key=f"{old}-{n}", metadata={old: n}) for n in range(3)]
+        index(given, tmp_path / "t.sonde", encoder=encoder)
+    made = index([*given], tmp_path / "t.sonde", encoder=encoder, sync=True)
+    report = made.report
+    assert report is not None
+    assert (report.added, report.unchanged, report.deleted, list(made.fields())) == (0, 3, 0, [old])
+    assert (made.get("été-1").id, made.get(f"{old}-1").id) == (f"{old}-1", f"{old}-1")
+    assert made.matching("été = 1")[0] == 1

@@ -128,3 +128,21 @@ def test_ranking_quality_on_real_queries(shared_data, tmp_path, name, least):
         for score, row in zip(*index.search(query["text"], 100), strict=True)
     ]
     assert measures.calc_aggregate([measures.nDCG @ 10], judged, run)[measures.nDCG @ 10] > least
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "text"),
+    [
+        *((language, query, text) for language in ("tr", "en", "und") for query, text in (
+            ("istanbul", "İSTANBUL"), ("istanbul", "İstanbul"), ("İSTANBUL", "istanbul"), ("sipariş", "SİPARİŞ"),
+            ("İstanbul", "i\u0307stanbul"),
+        )),
+        ("ar", "بطارية", "البطارية"), ("ar", "البطارية", "بطارية"), ("ar", "بطارية", "والبطارية"),
+        ("ar", "بطارية", "البطاريه"), ("ar", "كتاب", "بكتاب"), ("ar", "فاتورة", "بالفاتورة"),
+        ("ar", "المدرسه", "مدرسة"),
+    ],
+)  # fmt: skip
+def test_a_query_finds_a_word_in_capitals_or_with_an_article(language: str, query: str, text: str) -> None:
+    found = analyzer(language)
+    assert found.query_terms(query).keys() & set(found.terms(text))
+    assert list(found.spans(text, frozenset(found.query_terms(query)))) == [(0, len(text))]

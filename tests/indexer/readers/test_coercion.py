@@ -174,3 +174,15 @@ def test_any_cell_fits_or_stays_a_text(kind: str, cells: list[Any]) -> None:
         value = found.value(cell)
         assert found.fits(value) or value == cell_text(natural(cell))
         assert found.kind != "text" or cell_text(value) == cell_text(natural(cell))
+
+
+@pytest.mark.parametrize(
+    "words", ["oui non", "Sí NO", "JA nein", "sim não", "да Нет", "はい いいえ", "是 否", "네 아니요", "evet HAYIR"]
+)
+def test_yes_and_no_of_other_languages_are_booleans_if_the_user_says_so(tmp_path: Path, words: str) -> None:
+    yes, no = words.split()
+    path = tmp_path / "t.csv"
+    path.write_text(f"text,paid\nThe first,{yes}\nThe second,{no}\nThe third,\n")
+    assert read_source(path).columns.metadata == {"paid": "text"}
+    given = read_source(path, options=ReadOptions(type={"paid": "boolean"}))
+    assert [each.metadata["paid"] for each in given if isinstance(each, Document)] == [True, False, None]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from sonde.indexer.document import Document
-from sonde.indexer.readers import read_source
+from sonde.indexer.errors import UsageError
+from sonde.indexer.readers import ReadOptions, read_source
 from sonde.indexer.readers.encoding import detect_encoding
 
 WESTERN = {
@@ -76,6 +77,18 @@ CENTRAL = {
         "Želim vratiti proizvod i dobiti novac natrag.",
     ],
 }
+OTHERS = {
+    "cp1254": ["Sipariş İstanbul'a ulaşmadı", "Kargo çok geç geldi, şikâyetçiyim", "Müşteri hizmetleri yardım etmedi"],
+    "cp1256": ["لم يصل الطرد بعد", "أريد استرداد المال", "البطارية لا تعمل منذ أمس"],
+    "cp1255": ["החבילה לא הגיעה", "אני רוצה החזר כספי", "המוצר הגיע שבור"],
+    "euc_jp": ["荷物がまだ届いていません。", "返金をお願いします", "商品が壊れていました"],
+    "gb18030": ["包裹还没有收到，请尽快处理。", "我要退款", "商品损坏了，发票金额也不对。"],
+    "euc_kr": ["택배가 아직 도착하지 않았습니다.", "환불을 요청합니다", "상품이 파손되었습니다"],
+    "cp1251": ["Посылка так и не пришла", "Хочу вернуть деньги", "Товар сломан"],
+    "koi8_r": ["Посылка так и не пришла", "Хочу вернуть деньги", "Товар сломан"],
+    "cp1253": ["Το δέμα δεν έφτασε ακόμα", "Θέλω επιστροφή χρημάτων", "Το προϊόν είναι χαλασμένο"],
+    "shift_jis": ["荷物がまだ届いていません。", "返金をお願いします", "商品が壊れていました"],
+}
 
 
 def _table(rows: Sequence[str], encoding: str) -> bytes:
@@ -106,3 +119,26 @@ def test_the_texts_and_the_encoding_that_is_named(tmp_path: Path, rows: Sequence
     reading = read_source(tmp_path / "t.csv")
     assert [item.text for item in reading if isinstance(item, Document)] == rows
     assert reading.columns.note == f"delimiter ';', {encoding}"
+
+
+@pytest.mark.parametrize("count", [3, 300])
+@pytest.mark.parametrize("encoding", OTHERS)
+def test_other_languages_and_scripts(encoding: str, count: int) -> None:
+    """Turkish was taken for Icelandic, Hebrew for Russian, and Arabic, Japanese and Chinese for broken UTF-8."""
+    rows = OTHERS[encoding]
+    for first in range(len(rows)):
+        shown = [rows[(first + n) % len(rows)] for n in range(count)]
+        assert detect_encoding(_table(shown, encoding)) == encoding
+        assert detect_encoding(_table([f"{row}, and a comment in English" for row in shown], encoding)) == encoding
+
+
+def test_a_file_in_an_unknown_encoding_is_refused_with_the_option_for_it(tmp_path: Path) -> None:
+    rows = ["พัสดุยังไม่มาถึง", "ต้องการเงินคืน", "สินค้าชำรุด"]
+    (tmp_path / "t.csv").write_bytes(_table(rows, "cp874").replace(b"text", "ข้อความ".encode("cp874")))
+    said = (
+        "3 of the first 3 rows are neither UTF-8 nor in an encoding that can be detected: set encoding, such as cp1252"
+    )
+    with pytest.raises(UsageError, match=said):
+        read_source(tmp_path / "t.csv")
+    given = read_source(tmp_path / "t.csv", options=ReadOptions(encoding="cp874"))
+    assert [item.text for item in given if isinstance(item, Document)] == rows

@@ -1,6 +1,6 @@
 """Columns of months are dates, and seasons such as 2009-10 are not."""
 
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,10 @@ def table(folder: Path, cells: list[str]) -> Path:
         (["04/2026", "05/2026"], [APRIL, MAY]),
         (["Apr 2026", "May 2026", "mar 2026"], [APRIL, MAY, MARCH]),
         (["April 2026", "May 2026", "n/a", "March 2026"], [APRIL, MAY, None, MARCH]),
+        (["2026年4月", "2026年05月"], [APRIL, MAY]),
+        (["2026年4月1日", "2026年05月01日"], [APRIL, MAY]),
+        (["2026년 4월 1일", "2026년 5월 1일"], [APRIL, MAY]),
+        (["2026年4月1日 10:30"], [datetime(2026, 4, 1, 10, 30)]),
         (["May 2026"], [MAY]),
         (["2009-10"], [date(2009, 10, 1)]),  # one value alone is a month
         (["2009-10", "2010-11", "2009-11"], [date(2009, 10, 1), date(2010, 11, 1), date(2009, 11, 1)]),
@@ -43,6 +47,7 @@ def test_months_are_their_first_days(tmp_path: Path, cells: list[str], expected:
         (["2026-04", "05/2026", "June 2026"], True),  # several forms
         (["Apr 2026", "June 2026"], True),
         (["2026-04", "2026-05-03"], True),
+        (["2026年4月1日", "2026-05-03"], True),
         (["2009-10", "2010-11", "2010-11"], False),  # seasons
         (["2010-11", "2011-12", "2012-13"], False),
         (["2009/10", "2010/11"], False),

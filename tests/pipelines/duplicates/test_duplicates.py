@@ -155,3 +155,7 @@ def test_few_documents(tmp_path: Path) -> None:
     assert (empty.groups, empty.pairs, empty.documents, empty.share) == ((), (), 0, 0.0)
     with pytest.raises(UsageError, match="'x' is not a date column: there are none"):
         find_duplicates(one.stored, DuplicateSettings(keep="newest", date="x"))
+
+
+def test_the_turkish_capital_i_is_an_i() -> None:
+    assert normalised_text("SİPARİŞ İstanbul") == normalised_text("sipariş, istanbul")
