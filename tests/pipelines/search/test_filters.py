@@ -202,7 +202,7 @@ def test_what_is_found(connection, where, found):
             r"such as read=sonde.ReadOptions\(type={'kind': 'integer'}\), "
             "or correct the values that are not numbers; or compare it with a",
         ),
-        ("kind BETWEEN 1.5 AND 2", r"'kind': 'real'}\), or .* such as kind >= '1.5', in alphabetical order$"),
+        ("kind BETWEEN 1.5 AND 2", r"'kind': 'real'}\), or .* such as kind >= '1.5', letter by letter$"),
         ("title > 5", r"cannot be compared as a number: compare it with a text, such as title > '5', in alpha"),
         ("label:labels = 'card'", r"cannot be read: write the column in double quotes: \"label:labels\" = …$"),
         ("coarse:my-run = 1", r'cannot be read: write the column in double quotes: "coarse:my-run" = …$'),
@@ -214,7 +214,7 @@ def test_what_is_found(connection, where, found):
         ('LOWER("made in") = "it\'s"', r"as in: LOWER\(\"made in\"\) = 'it''s'$"),
         (
             '"made in" > 3',
-            r"such as read=.*'made in': 'integer'}\), or .* such as \"made in\" > '3', in alphabetical order",
+            r"such as read=.*'made in': 'integer'}\), or .* such as \"made in\" > '3', letter by letter",
         ),
         ("'x' IN \"made in\"", r'write "made in" = …, or "made in" LIKE'),
         ('"made in" IN ()', r'IN needs at least one value: "made in" IN'),
