@@ -79,7 +79,7 @@ def test_an_assistant_reads_and_edits_only_on_request(shop: Collection) -> None:
 
     tools = {tool.name: tool.annotations for tool in anyio.run(listed).tools}
     assert {name for name, each in tools.items() if not each.read_only_hint} == {"edit_taxonomy", "undo_taxonomy"}
-    assert not tools["edit_taxonomy"].destructive_hint
+    assert tools["edit_taxonomy"].destructive_hint, "a client then asks its user"
 
 
 def test_an_assistants_edit_waits_for_another_writer(shop: Collection) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from ....indexer.document import TYPES
-from ....indexer.errors import UsageError
+from ....indexer.errors import SondeError, UsageError
 from ....indexer.readers import Preview, ReadOptions
 from ....indexer.readers.column_types import NAMED
 from ....indexer.wording import counted
@@ -30,7 +30,13 @@ def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") ->
     Raises:
         SondeError: The files cannot be read.
     """
-    found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions(), id_hint)
+    try:
+        found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions(), id_hint)
+    except UsageError as error:
+        if error.field != "encoding":
+            raise
+        said = "There is no readable text in an encoding that can be detected. Choose another file, or save it as UTF-8"
+        raise SondeError(said) from None
     names = list(found.types) or [name for row in found.rows for name in row]
     texts = found.columns.text if found.fixed and found.columns else names
     if any(_shown(name) != name for name in names) or not _has_text(found, texts):

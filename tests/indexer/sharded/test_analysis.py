@@ -81,7 +81,7 @@ def test_filters_facets_counts_and_exports_know_the_runs(both: TwoWays, tmp_path
         paths = [tmp_path / f"{name}.{suffix}" for name in ("one", "sharded")]
         assert [c.export(path) for c, path in zip((one, sharded), paths, strict=True)] == [102, 102]
         assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert "cluster:k,cluster:k name,label:l,tag:late,x,y" in (tmp_path / "sharded.csv").read_text().splitlines()[0]
+    assert "label:l,label:l probability,tag:late,x,y" in (tmp_path / "sharded.csv").read_text().splitlines()[0]
 
 
 def test_runs_after_updates_deletes_and_compact(both: TwoWays):

@@ -203,7 +203,7 @@ def test_what_is_found(connection, where, found):
             "or correct the values that are not numbers; or compare it with a",
         ),
         ("kind BETWEEN 1.5 AND 2", r"'kind': 'real'}\), or .* such as kind >= '1.5', letter by letter$"),
-        ("title > 5", r"cannot be compared as a number: compare it with a text, such as title > '5', in alpha"),
+        ("title > 5", r"cannot be compared as a number: compare it with a text, such as title > '5', letter by"),
         ("label:labels = 'card'", r"cannot be read: write the column in double quotes: \"label:labels\" = …$"),
         ("coarse:my-run = 1", r'cannot be read: write the column in double quotes: "coarse:my-run" = …$'),
         ("kind = 'label:a' AND", r"cannot be read from character"),
