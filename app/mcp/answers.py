@@ -17,7 +17,7 @@ MOST_HITS = 50
 MOST_VALUES = 50
 """Values of a column that a count lists, and groups that a list shows, at most."""
 SHOWN = 300
-"""Characters of a metadata value in a list, and of a text; `get_document` returns the whole of both."""
+"""Characters of a metadata value in a list, and of a text; `get_document` returns more."""
 PART = 20_000
 """Characters of a text that one call returns, at most."""
 TERMS = 20

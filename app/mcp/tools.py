@@ -194,11 +194,11 @@ class Tools:
         more values are counted by month or year.
         """
         chosen = self._one(collection)
-        passing = len(chosen) if where is None else chosen.matching(where, k=0)[0]
+        found = None if by is None else chosen.count_by(by, where, period=period)
+        passing = found.documents if found else len(chosen) if where is None else chosen.matching(where, k=0)[0]
         notes = [chosen.explain_filter(where)] if where is not None and not passing else []
-        if by is None:
+        if found is None or by is None:
             return {"documents": passing} | filled(notes=notes)
-        found = chosen.count_by(by, where, period=period)
         if period is None and found.distinct > MOST_VALUES and isinstance(found.low, date):
             period = "month" if (_day(found.high) - _day(found.low)).days <= DAYS else "year"
             found = replace(chosen.count_by(by, where, period=period), low=found.low, high=found.high)
@@ -250,7 +250,7 @@ class Tools:
 
     def _search_all(self, query: str, options: dict[str, Any]) -> dict[str, Any]:
         """Return the best hits of all collections by relevance, which is comparable between them."""
-        hits, notes, wrong = list[dict[str, Any]](), list[str](), list[Exception]()
+        hits, notes, wrong, denials = list[dict[str, Any]](), list[str](), list[Exception](), list[str | None]()
         for name, opening in self._collections.items():
             try:
                 found = opening.collection.search(query, **options)
@@ -259,12 +259,14 @@ class Tools:
                 notes.append(f"{name}: {opening.without_folder(error)}")
                 continue
             hits += [{"collection": name, **hit_of(hit)} for hit in found]
+            denied = [each for each in (NOT_CLOSE, NOTHING_ANSWERS) for note in found.notes if note.startswith(each)]
+            denials.append(denied[0] if denied else None if found else NOTHING_ANSWERS)
             notes += [f"{name}: {note}" for note in found.notes if not note.startswith((NOTHING_ANSWERS, NOT_CLOSE))]
         if len(wrong) == len(self._collections):
             raise wrong[0]
         hits.sort(key=lambda hit: -hit["relevance"])
-        if all(hit["weak"] for hit in hits):
-            notes.insert(0, f"{NOTHING_ANSWERS}: every hit is weak")
+        if hits and None not in denials:
+            notes.insert(0, f"{NOT_CLOSE if NOT_CLOSE in denials else NOTHING_ANSWERS}: every hit is weak")
         return {"notes": notes, "hits": hits[: options["k"]]}
 
     def _one(self, name: str | None) -> Collection:

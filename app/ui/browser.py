@@ -60,7 +60,8 @@ _STEPS = """<script data-sonde="steps">
   history.replaceState = function (state, title, address) {
     const next = new URL(address ?? location.href, location.href), now = new URL(location.href);
     const other = next.pathname === now.pathname && next.searchParams.get("q") !== now.searchParams.get("q");
-    (other ? history.pushState : replace).call(history, state, title, address);
+    const typed = document.querySelector("[data-testid=stMain]")?.contains(document.activeElement);
+    (other && typed ? history.pushState : replace).call(history, state, title, address);
   };
 })();
 </script>"""
@@ -73,8 +74,9 @@ def watch_connection() -> None:
     """Report a lost connection in Sonde's words, load the page again if another server answers, and keep each query.
 
     A new server knows neither the tables nor the parts of the pages that an old one drew, so their buttons would do
-    nothing. The address keeps what the page shows. Streamlit replaces the address when a query changes; as a new step,
-    the browser's Back returns to the query before. It is enough to draw this once.
+    nothing. The address keeps what the page shows. Streamlit replaces the address when a query changes; one that
+    somebody types becomes a new step here, so that the browser's Back returns to the query before. It is enough to
+    draw this once.
     """
     script = _WATCH.replace("WORDS", json.dumps(LOST)) + _RETURN.replace("ID", json.dumps(SERVER)) + _STEPS
     st.html(script, unsafe_allow_javascript=True)

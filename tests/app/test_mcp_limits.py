@@ -157,6 +157,11 @@ def test_a_search_of_all_collections_is_ordered_by_relevance(tmp_path: Path) -> 
     part = call(server, "search", query="fuel", collection="all", where="cars = 1")
     assert [hit["collection"] for hit in part["hits"]] == ["cars"]
     assert "fuel" in part["hits"][0]["excerpt"] and "fruit: there is no field 'cars'" in str(part["notes"])
+    foreign = call(server, "search", query="the capital of Mongolia", collection="all")
+    assert foreign["notes"] == ["nothing here seems to answer this: every hit is weak"]
+    assert all(hit["weak"] for hit in foreign["hits"]) and len(foreign["hits"]) == 2
+    none = call(server, "search", query="Mongolia", collection="all", mode="lexical")
+    assert none == {"notes": [f"{name}: no document has any of these words" for name in made], "hits": []}
     assert call(server, "search", query=" ", collection="all").startswith("the query is empty")
     assert call(server, "search", query="fuel") == "name the collection: there are fruit, cars"
 

@@ -66,6 +66,8 @@ def test_over_plain_http(shop: Collection, client: TestClient) -> None:
 def test_an_assistant_reads_and_edits_only_on_request(shop: Collection) -> None:
     reading, editing = server_of(shop), server_of(shop, edit=True)
     assert [group["name"] for group in call(reading, "list_taxonomy")["groups"]] == ["late", "lost", "dead", "weak"]
+    whole, top = (call(reading, "list_taxonomy", **given)["groups"] for given in ({}, {"depth": 1}))
+    assert top == [group for group in whole if group["level"] == 0]
     assert "there is no tool 'edit_taxonomy'" in call(reading, "edit_taxonomy", operation="remove", groups=[0])
     found = call(editing, "edit_taxonomy", operation="rename", groups=["late"], name="too late")["edit"]
     assert (found["said"], found["by"]) == ("renamed 0 'late' to 'too late'", "assistant")
