@@ -10,6 +10,8 @@ from command_line import Command, command, inject
 from fake_encoder import FakeEncoder
 
 from sonde.indexer.ann.devices import computing_on
+from sonde.indexer.ann.gpu import gpu_here  # noqa: F401  (in a condition)
+from sonde.pipelines.analysis.cuml import has_cuml  # noqa: F401  (in a condition)
 from sonde.pipelines.analysis.describe import silhouettes
 from sonde.pipelines.analysis.neighbours import neighbours
 from sonde.pipelines.analysis.umap import project
