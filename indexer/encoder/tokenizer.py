@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from ..errors import SondeError, UsageError
-from .ascii import AsciiShortcut
 from .growth import growth
 from .model_folder import in_one_line
+from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,8 +124,6 @@ SLICE = 50_000
 AT_ONCE = 2_000_000
 """Characters that are tokenised at once, for the same reason."""
 UNREADABLE = "the model's tokenizer cannot read a text"
-WORTHWHILE = 64
-"""Texts for which the shortcut for ASCII is made, which takes a tenth of a second."""
 
 
 class FastTokenizer:
@@ -154,8 +152,7 @@ class FastTokenizer:
             if len(group) == 1 and len(group[0]) > SLICE:
                 found.append(self._tokenize_long(group[0], query))
                 continue
-            encodings = self._encode(group, self.special)
-            found.extend(self._tokens(encoding.ids, len(encoding), query) for encoding in encodings)
+            found.extend(self._tokens(ids, len(ids), query) for ids in self._encode(group, self.special))
         return found
 
     def counts(self, texts: list[str]) -> list[int]:
@@ -165,7 +162,7 @@ class FastTokenizer:
             if len(group) == 1:
                 found.append(sum(len(self._encode([piece], False)[0]) for piece in _slices(group[0])))
             else:
-                found.extend(len(encoding) for encoding in self._encode(group, False))
+                found.extend(map(len, self._encode(group, False)))
         return found
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
@@ -178,25 +175,24 @@ class FastTokenizer:
         special = len(self.prefix) + len(self.suffix)
         return special + (self.counts([self.prompts[query]])[0] if self.prompts[query] else 0)
 
-    def _encode(self, texts: list[str], special: bool) -> "list[Encoding]":
+    def _encode(self, texts: list[str], special: bool) -> list[list[int]]:
         with in_one_line(UNREADABLE):
             if len(texts) == 1:
-                return [self.backend.encode(texts[0], add_special_tokens=special)]
-            if len(texts) < WORTHWHILE or self._shortcut is None:
-                return self.backend.encode_batch_fast(texts, add_special_tokens=special)
-            return self._encode_ascii(self._shortcut, texts, special)
+                return [self.backend.encode(texts[0], add_special_tokens=special).ids]
+            if self._words is None:
+                return [found.ids for found in self.backend.encode_batch_fast(texts, add_special_tokens=special)]
+            return self._from_words(self._words, texts, special)
 
-    def _encode_ascii(self, shortcut: AsciiShortcut, texts: list[str], special: bool) -> "list[Encoding]":
-        short = [shortcut.prepared(text) for text in texts]
-        known = [text for text in short if text is not None]
-        others = [text for text, found in zip(texts, short, strict=True) if found is None]
-        quick = iter(shortcut.backend.encode_batch_fast(known, add_special_tokens=special))
-        slow = iter(self.backend.encode_batch_fast(others, add_special_tokens=special))
-        return [next(slow if found is None else quick) for found in short]
+    def _from_words(self, words: WordPieces, texts: list[str], special: bool) -> list[list[int]]:
+        known = [words.ids(text) for text in texts]
+        whole = [text for text, ids in zip(texts, known, strict=True) if ids is None]
+        others = iter(self.backend.encode_batch_fast(whole, add_special_tokens=False))
+        found = (next(others).ids if ids is None else ids for ids in known)
+        return [self.prefix + ids + self.suffix for ids in found] if special else list(found)
 
     @cached_property
-    def _shortcut(self) -> AsciiShortcut | None:
-        return AsciiShortcut.of(self.backend)
+    def _words(self) -> WordPieces | None:
+        return WordPieces.of(self.backend)
 
     def _tokens(self, ids: list[int], total: int, query: bool) -> Tokens:
         if total > self.window:
@@ -214,7 +210,7 @@ class FastTokenizer:
         total = len(self.prefix) + len(self.suffix)
         kept: list[int] = []
         for piece in _slices(text):
-            ids = self._encode([piece], False)[0].ids
+            ids = self._encode([piece], False)[0]
             total += len(ids)
             kept = (kept + ids)[-self.window :] if self.left else (kept + ids)[: self.window]
         return self._tokens(self.prefix + kept + self.suffix, total, query)

@@ -5,8 +5,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
+
+from ..memo import Memo
 
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer, TextAnalyzerBuilder
@@ -40,6 +42,7 @@ FUNCTION_WORD = 0.15
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = rf"[{_UNSPACED}ー々]+|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}ー々]]+"
+_ASCII_WORD = re.compile("[0-9A-Za-z]+")
 # The same scripts for Python's `re`, which knows no script names.
 _RUN = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u3096\u3099-\u30fa\u30fc-\u318f"
@@ -66,6 +69,14 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text for indexing, in order, repeated as they occur."""
+        # White space divides words in every language, so what stands between two is analysed once for many texts.
+        return list(chain.from_iterable(map(self._known.__getitem__, text.split())))
+
+    @cached_property
+    def _known(self) -> Memo[list[str]]:
+        return Memo(self._analysed)
+
+    def _analysed(self, text: str) -> list[str]:
         if text.isascii():
             return self._ascii.analyze(text)
         return self._unicode.analyze(_RUN.sub(_grams, self._spelled(text)))
@@ -79,8 +90,7 @@ class Analyzer:
         self, text: str, wanted: frozenset[str], ignored: Callable[[str], bool] = lambda _: False
     ) -> Iterator[tuple[int, int]]:
         """Yield the character ranges of a text whose words have one of the wanted terms and are not ignored."""
-        for token in _text_analyzer(_WORD, None).pre_tokenize(_SURROGATE.sub("\ufffd", text)).tokens:
-            start, end = token.char_offset_from, token.char_offset_to
+        for start, end in _word_spans(text):
             word = text[start:end]
             if _RUN.fullmatch(word):
                 yield from _gram_spans(word, start, wanted)
@@ -226,6 +236,14 @@ def _text_analyzer(pattern: str | None, language: str | None, stop_list: str | N
     if language in STEMMERS:
         builder = builder.filter(Filter.stemmer(STEMMERS[language]))
     return builder.filter(Filter.ascii_fold()).build() if language else builder.build()
+
+
+def _word_spans(text: str) -> Iterable[tuple[int, int]]:
+    """Return the character range of each word."""
+    if text.isascii():
+        return (found.span() for found in _ASCII_WORD.finditer(text))
+    tokens = _text_analyzer(_WORD, None).pre_tokenize(_SURROGATE.sub("\ufffd", text)).tokens
+    return ((token.char_offset_from, token.char_offset_to) for token in tokens)
 
 
 def _grams(run: re.Match[str]) -> str:

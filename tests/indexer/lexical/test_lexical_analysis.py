@@ -48,6 +48,21 @@ def test_a_query_for_a_texts_own_words_has_its_terms(language, text):
     assert set(analyzer(language).query_terms(text)) <= set(analyzer(language).terms(text))
 
 
+@pytest.mark.parametrize("language", sorted({*STEMMERS, "und", "zh"}))
+@given(text=st.text(max_size=60) | st.text("aĖé.'İi\u0307و الب ب日本 \u3000\x1c", max_size=60))
+def test_terms_word_by_word_are_those_of_the_whole_text(language: str, text: str) -> None:
+    made = analyzer(language)
+    assert made.terms(text) == made._analysed(text)
+
+
+@given(text=st.text(st.characters(max_codepoint=0x7F)), wanted=st.frozensets(st.text("abc1", min_size=1, max_size=2)))
+def test_words_of_ascii_are_where_the_regular_expression_of_all_scripts_finds_them(
+    text: str, wanted: frozenset[str]
+) -> None:
+    among_others = [(start - 2, end - 2) for start, end in analyzer("und").spans("é " + text, wanted)]
+    assert list(analyzer("und").spans(text, wanted)) == among_others
+
+
 @pytest.mark.parametrize(
     ("name", "code"),
     [
