@@ -162,7 +162,33 @@ def candidates(
         params = _inverted_file_parameters(kind, breadth, selector, k_factor)
     # FAISS divides queries among threads, so those that wait for one query only keep other work from the cores.
     with threads(1 if len(queries) == 1 else None):
+        if kind == "cagra" and index.base_level_only:
+            return _from_the_nearest_of_some(index, queries, count, params)
         return index.search(queries, count, params=params)[1]
+
+
+SOME, STARTS = 1_024, 8
+
+
+def _from_the_nearest_of_some(index: Any, queries: np.ndarray, count: int, params: Any) -> np.ndarray:
+    """The nodes that a graph without upper layers finds from the nearest of evenly spaced ones.
+
+    FAISS itself starts at the nearest of a few random ones, so its answers change from run to run, and it misses a
+    group of vectors that none of them is in.
+    """
+    module = faiss()
+    some = np.unique(np.linspace(0, index.ntotal - 1, min(SOME, index.ntotal), dtype=np.int64))
+    starts = min(STARTS, len(some))
+    among = module.SearchParameters(sel=module.IDSelectorArray(some))
+    queries = np.ascontiguousarray(queries, np.float32)
+    scores, nearest = index.storage.search(queries, starts, params=among)
+    nearest, at = nearest.astype(np.int32), module.swig_ptr
+    found, nodes = np.empty((len(queries), count), np.float32), np.empty((len(queries), count), np.int64)
+    apart = 1  # a search from each start
+    index.search_level_0(
+        len(queries), at(queries), count, at(nearest), at(scores), at(found), at(nodes), starts, apart, params
+    )
+    return nodes
 
 
 def scan(kind: Kind, index: Any, queries: np.ndarray, count: int, bitmap: np.ndarray | None) -> np.ndarray:

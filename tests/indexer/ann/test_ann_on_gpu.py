@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 from clustered import clustered, naive, stored
@@ -11,7 +12,7 @@ from gpu_faiss import GpuFaiss, stand_in
 
 from sonde.indexer.ann import AnnIndex, AnnSettings, ArraySource, Kind, build, load_index, place
 from sonde.indexer.ann.devices import computing_on, search_device
-from sonde.indexer.ann.kinds import OnGpu, bytes_on_gpu, choose_kind
+from sonde.indexer.ann.kinds import OnGpu, bytes_on_gpu, candidates, choose_kind, create_index
 from sonde.indexer.ann.settings import GPU_KINDS
 from sonde.indexer.errors import UsageError
 from sonde.indexer.progress import Notice
@@ -194,6 +195,30 @@ def test_a_graph_is_built_at_once_and_saved_for_the_cpu(cuvs: GpuFaiss, tmp_path
     assert type(on_cpu.index).__name__ == "IndexHNSWCagra"
     agree(on_cpu.search(QUERIES, 10, vectors=SOURCE), *naive(SOURCE, QUERIES, 10), least=0.9)
     agree(on_cpu.search(QUERIES, 10, allowed=THIRD, vectors=SOURCE), *naive(SOURCE, QUERIES, 10, THIRD), least=0.9)
+
+
+def test_a_cpu_starts_in_every_group_of_a_graph_without_upper_layers() -> None:
+    """Links only inside 40 groups, as between tight groups of a CAGRA graph: FAISS's 32 random starts miss some."""
+    rows, random = 4_000, np.random.default_rng(0)
+    vectors = random.standard_normal((40, 64))[np.arange(rows) % 40] + 0.1 * random.standard_normal((rows, 64))
+    vectors = np.float32(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    index = create_index("cagra", 64, rows, 0)
+    faiss.downcast_index(index.storage).add(vectors)
+    scores, neighbours = index.storage.search(vectors, 33)
+    index.ntotal, index.base_level_only, index.num_base_level_search_entrypoints = rows, True, 32
+    index.hnsw.prepare_level_tab(rows, False)
+    links = np.ascontiguousarray(neighbours[:, 1:])
+    index.init_level_0_from_knngraph(32, faiss.swig_ptr(-scores[:, 1:].copy()), faiss.swig_ptr(links))
+    queries = vectors[::40] + 0.01
+    exact = index.storage.search(queries, 10)[1]
+    found = [candidates("cagra", index, queries, 10, 128, None) for _ in range(2)]
+    assert (found[0] == found[1]).all()
+    assert np.mean([len({*ours} & {*theirs}) / 10 for ours, theirs in zip(found[0], exact, strict=True)]) > 0.98
+    even = np.packbits(np.arange(rows) % 2 == 0, bitorder="little")
+    assert (candidates("cagra", index, queries, 10, 128, even) % 2 == 0).all()
+    params = faiss.SearchParametersHNSW(efSearch=128)
+    alone = index.search(queries, 10, params=params)[1]
+    assert np.mean([len({*ours} & {*theirs}) / 10 for ours, theirs in zip(alone, exact, strict=True)]) < 0.9
 
 
 def test_smaller_batches_when_the_gpu_has_little_memory(cuvs: GpuFaiss, tmp_path: Path) -> None:
