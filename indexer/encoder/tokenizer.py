@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import SondeError, UsageError
 from .growth import growth
 from .model_folder import in_one_line
+from .settings import cores
 from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ SLICE = 50_000
 """Characters. Longer texts are tokenised in slices: an `Encoding` takes some hundred bytes a token."""
 AT_ONCE = 2_000_000
 """Characters that are tokenised at once, for the same reason."""
+MANY_CORES = 8
+"""From here on, the library's threads are as fast as words from memory, and leave Python's lock to other threads."""
 UNREADABLE = "the model's tokenizer cannot read a text"
 
 
@@ -179,7 +182,7 @@ class FastTokenizer:
         with in_one_line(UNREADABLE):
             if len(texts) == 1:
                 return [self.backend.encode(texts[0], add_special_tokens=special).ids]
-            if self._words is None:
+            if self._words is None or cores() >= MANY_CORES:
                 return [found.ids for found in self.backend.encode_batch_fast(texts, add_special_tokens=special)]
             return self._from_words(self._words, texts, special)
 

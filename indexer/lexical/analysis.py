@@ -92,9 +92,9 @@ class Analyzer:
         """Yield the character ranges of a text whose words have one of the wanted terms and are not ignored."""
         for start, end in _word_spans(text):
             word = text[start:end]
-            if _RUN.fullmatch(word):
+            if not word.isascii() and _RUN.fullmatch(word):
                 yield from _gram_spans(word, start, wanted)
-            elif any(term in wanted for term in self.terms(word)) and not ignored(word):
+            elif not wanted.isdisjoint(self._known[word]) and not ignored(word):
                 yield start, end
 
     def _spelled(self, text: str) -> str:

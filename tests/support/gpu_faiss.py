@@ -88,10 +88,7 @@ class GpuFaiss(ModuleType):
         self.seen("fetch", held.device, held.cpu)
         if isinstance(held, Cagra):
             assert held.vectors() is not None, "the real one would read memory that is free"
-        fetched = real.deserialize_index(real.serialize_index(held.cpu))
-        if isinstance(held, Cagra):
-            fetched.base_level_only = True
-        return fetched
+        return real.deserialize_index(real.serialize_index(held.cpu))
 
     def extract_index_ivf(self, index: Any) -> Any:
         return real.extract_index_ivf(index)
