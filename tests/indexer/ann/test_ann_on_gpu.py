@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -199,11 +200,12 @@ def test_a_graph_is_built_at_once_and_saved_for_the_cpu(cuvs: GpuFaiss, tmp_path
 
 def test_a_cpu_starts_in_every_group_of_a_graph_from_a_gpu() -> None:
     """Made as FAISS converts a CAGRA graph: upper layers of HNSW's own over its links, here only inside 100 groups."""
+    hnsw: Any = faiss.SearchParametersHNSW  # pyright: ignore[reportAttributeAccessIssue]
     rows, random = 4_000, np.random.default_rng(0)
     vectors = random.standard_normal((100, 64))[random.integers(100, size=rows)] + 0.1 * random.standard_normal(
         (rows, 64)
     )
-    vectors = np.float32(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     index = create_index("cagra", 64, rows, 0)
     index.keep_max_size_level0, index.init_level0 = True, False
     index.add(vectors)
@@ -215,7 +217,7 @@ def test_a_cpu_starts_in_every_group_of_a_graph_from_a_gpu() -> None:
     assert share(candidates("cagra", index, queries, 10, 128, None), exact) > 0.99
     even = np.packbits(np.arange(rows) % 2 == 0, bitorder="little")
     assert (candidates("cagra", index, queries, 10, 128, even) % 2 == 0).all()
-    alone = index.search(queries, 10, params=faiss.SearchParametersHNSW(efSearch=128))[1]
+    alone = index.search(queries, 10, params=hnsw(efSearch=128))[1]
     assert share(alone, exact) < 0.8
 
 
