@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -10,7 +11,7 @@ from ...indexer.errors import UsageError
 from ...indexer.store.members import DEEPEST
 from ...indexer.store.spreadsheets import Formulas
 from ...indexer.wording import on_one_line
-from .groups import DIGITS, NO_GROUP, SEPARATOR, Group, Rule, check_name, path, walk
+from .groups import DIGITS, NO_GROUP, SEPARATOR, Group, Rule, check_name, path, totals, walk
 from .portable import Portable, checked, finite
 from .tables import Columns, Row, read_table
 
@@ -19,12 +20,16 @@ GROUPS = (
 )  # fmt: skip
 DOCUMENTS = ("id", "group", "path", "score", "locked")
 """The columns of the tables; of those that are read, only `name`, and `id` with `group`, have to be there."""
+TOLD = "documents", "name"
+"""Columns that are written for people and not read: documents in and below each group, and each document's group."""
 YES, NO = "yes", ""
 
 
 def groups_csv(found: Portable) -> str:
     """Return a table of groups; examples of a rule have spaces between them, and quotes around ids with spaces."""
-    return _written(GROUPS, (_group_row(found.groups, group) for group, _ in walk(found.groups)))
+    sizes = totals(found.groups, Counter(number for number, _ in found.documents.values()))
+    rows = (_group_row(found.groups, group) | {TOLD[0]: sizes[group.number]} for group, _ in walk(found.groups))
+    return _written((*GROUPS, TOLD[0]), rows)
 
 
 def _group_row(groups: Mapping[int, Group], group: Group) -> dict[str, Any]:
@@ -54,10 +59,11 @@ def documents_csv(found: Portable) -> str:
             "id": id, "group": "" if number == NO_GROUP else number,
             "path": "" if number == NO_GROUP else path(found.groups, number),
             "score": "" if score is None else score, "locked": YES if id in found.locks else NO,
+            TOLD[1]: "" if number == NO_GROUP else found.groups[number].name,
         }
         for id, (number, score) in found.documents.items()
     )  # fmt: skip
-    return _written(DOCUMENTS, rows)
+    return _written((*DOCUMENTS, TOLD[1]), rows)
 
 
 def _written(columns: tuple[str, ...], rows: Iterator[dict[str, Any]]) -> str:

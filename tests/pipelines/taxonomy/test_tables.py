@@ -52,7 +52,7 @@ def test_locks_of_documents_are_read_in_german(shop: Collection) -> None:
     found = shop.import_taxonomy("name\na\n", "csv", "read", documents=table, replace=True)
     assert found.locked == 1
     exported = shop.export_taxonomy("documents", "read").splitlines()
-    assert exported == ["id,group,path,score,locked", "d0,0,a,0.75,yes", "d1,0,a,0.5,", "d2,0,a,-1.0,"]
+    assert exported == ["id,group,path,score,locked,name", "d0,0,a,0.75,yes,a", "d1,0,a,0.5,,a", "d2,0,a,-1.0,,a"]
 
 
 def test_numbers_with_decimal_commas(shop: Collection) -> None:
@@ -64,7 +64,7 @@ def test_numbers_with_decimal_commas(shop: Collection) -> None:
 
 def test_near_is_written_for_rules_with_examples_only(shop: Collection) -> None:
     shop.import_taxonomy("name;where;examples\na;n = 4;\nb;;d1\n", "csv", "read", replace=True)
-    assert shop.export_taxonomy("csv", "read").splitlines()[1:] == ["0,a,,,,,n = 4,,,,a", "1,b,,,,,,d1,0.7,,b"]
+    assert shop.export_taxonomy("csv", "read").splitlines()[1:] == ["0,a,,,,,n = 4,,,,a,0", "1,b,,,,,,d1,0.7,,b,0"]
 
 
 def test_blank_rows_are_skipped(shop: Collection) -> None:
