@@ -59,12 +59,7 @@ def index_source(
     _say_other_text(reading, folder, notify)
     if settings.sync and not settings.delete_most and not reading.once:
         refuse_wrong_source(reading, folder)
-    given, encoder = encoder, encoder or encoder_for(folder, settings, notify)
-    if not folder.exists() and _looks_long(reading, sample, encoder):
-        encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
-        expected = None if reading.once else _estimate(reading, encoder)
-        if expected and expected.long:
-            notify(f"estimate: {expected.describe()}")
+    encoder = encoder_for_source(reading, sample, folder, settings, encoder, notify)
     filled = _filled(reading, folder)
     with_progress = _Followed(reading, notify)
     report = index_documents(
@@ -83,6 +78,20 @@ def index_source(
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)
     return report
+
+
+def encoder_for_source(
+    reading: Reading, sample: list[Document], folder: Path, settings: BuildSettings, given: Encoder | None,
+    notify: Notify,
+) -> Encoder:  # fmt: skip
+    """Return the bi-encoder of a run, in the precision that suits this processor, and say what a long run will take."""
+    encoder = given or encoder_for(folder, settings, notify)
+    if not folder.exists() and _looks_long(reading, sample, encoder):
+        encoder = given or _in_the_best_precision(encoder, sample, settings, notify)
+        expected = None if reading.once else _estimate(reading, encoder)
+        if expected and expected.long:
+            notify(f"estimate: {expected.describe()}")
+    return encoder
 
 
 def say_aside(reading: Reading, folder: Path, notify: Notify) -> None:

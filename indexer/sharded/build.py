@@ -34,7 +34,15 @@ from ..ingest.index import (
     usual_language,
 )
 from ..ingest.report import Tally
-from ..ingest.source import LANGUAGE_SAMPLE, origin_of, say_aside, say_misfits, say_other_text, say_points
+from ..ingest.source import (
+    LANGUAGE_SAMPLE,
+    encoder_for_source,
+    origin_of,
+    say_aside,
+    say_misfits,
+    say_other_text,
+    say_points,
+)
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
@@ -127,7 +135,7 @@ def index_sharded(
     say_points(reading, notify)
     with _writing(folder, settings, notify):
         remembered = (id_column, reading.given_types, reading.forms, options.encoding, origin_of(source, folder))
-        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, notify)
+        sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, runner is in_turn, notify)
         if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
             late_after_run(folder, True, encoder, notify, runner)
         base = committed_generation(folder)
@@ -274,13 +282,21 @@ def _sharding(
     encoder: Encoder | None,
     reading: Reading,
     remembered: tuple[str | None, dict[str, str], dict[str, str], str | None, str | None],
+    here: bool,
     notify: Notify,
 ) -> tuple[Sharding, Encoder]:
-    """Return what `collection.json` says, written now if the collection is new, and the bi-encoder."""
+    """Return what `collection.json` says, written now if the collection is new, and the bi-encoder.
+
+    Only where the shards are built `here`, this machine's processor decides about the precision.
+    """
     known = current_sharding(folder)
     if known is None:
-        encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
-        language = usual_language(settings, reading.head(LANGUAGE_SAMPLE), notify)
+        sample = reading.head(LANGUAGE_SAMPLE)
+        if here:
+            encoder = encoder_for_source(reading, sample, folder / "new.sonde", settings, encoder, notify)
+        else:
+            encoder = encoder or encoder_for(folder / "new.sonde", settings, notify)
+        language = usual_language(settings, sample, notify)
         assert shards is not None
         new = Sharding(shards, SEED, encoder.spec.to_dict(), language, *remembered)
         if (bucket := bucket_of(folder)) and not bucket.create(COLLECTION, new.to_bytes()):

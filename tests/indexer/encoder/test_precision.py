@@ -108,6 +108,19 @@ def test_a_long_run_takes_it_and_the_collection_remembers(
     assert auto.stored.spec == made.stored.spec
 
 
+def test_a_long_run_that_builds_shards_here_takes_it_too(
+    tmp_path: Path, folder: Path, able: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "compare", lambda *_: GOOD)
+    monkeypatch.setattr(source, "LONG_RUN_SECONDS", 0.0)
+    said: list[object] = []
+    given = rows(tmp_path / "rows.jsonl")
+    made = sonde.index(given, tmp_path / "c.sonde", shards=2, model=str(folder), progress=said.append)
+    assert made.stored.spec.dtype == "bfloat16"
+    assert any(str(each).startswith("dtype: bfloat16 is 1.9 times") for each in said)
+    assert len(made.search("refund number 7", k=300, mode="dense")) == 300
+
+
 def test_nobody_who_names_a_precision_gets_another(
     tmp_path: Path, folder: Path, able: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
