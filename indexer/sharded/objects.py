@@ -208,6 +208,9 @@ def store_errors(address: str) -> Iterator[None]:
         yield
     except BaseError as error:
         reason = " ".join(str(error).split("Debug source")[0].split())[:300]
+        if "NoSuchBucket" in str(error):
+            bucket = address.split("/")[2]
+            raise SondeError(f"{address}: there is no bucket {bucket!r}: create it first", code="not-found") from None
         if _METADATA in reason:  # where obstore asks for credentials if the environment has none
             said = "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         elif isinstance(error, (PermissionDeniedError, UnauthenticatedError)):

@@ -209,9 +209,10 @@ def test_what_cannot_be_removed_after_the_commit_is_left(machines: Machines) -> 
     [
         (GenericError("Error performing PUT http://169.254.169.254/latest/api/token"), "there are no credentials: set"),
         (UnauthenticatedError("403"), "the store refuses access; check AWS_ACCESS_KEY_ID"),
+        (GenericError("<Error><Code>NoSuchBucket</Code>\n</Error>"), "there is no bucket 'shop': create it first"),
         (GenericError("HTTP error: no\nanswer"), "the store gives no usable answer; check AWS_ENDPOINT_URL"),
     ],
-    ids=("none", "refused", "unreachable"),
+    ids=("none", "refused", "no-bucket", "unreachable"),
 )
 def test_what_a_store_answers_is_one_line(machines: Machines, error: Exception, said: str) -> None:
     def refuse(call: str) -> None:
