@@ -98,7 +98,8 @@ def test_embeddings_that_are_damaged_are_refused(
         Collection.open(bad, loader=loaded).search("battery", mode="dense")  # type: ignore[arg-type]
     assert raised.value.code == "damaged"
     assert "Traceback" not in caplog.text
-    assert any("does not match its digest" in each.problem for each in Collection.open(bad, loader=loaded).verify())
+    opened = Collection.open(bad, loader=loaded)  # type: ignore[arg-type]
+    assert any("does not match its digest" in each.problem for each in opened.verify())
 
 
 @pytest.mark.parametrize("change", [{"normalize": False}, {"normalize": True, "kind": "static"}])

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
@@ -238,9 +239,8 @@ def test_a_run_over_a_collection_with_a_lost_shard_is_refused_before_it_embeds(f
 def test_progress_has_the_number_of_the_shards_folder(tmp_path: Path):
     """A shard was called by its place among those of the run, and by its number in what was repaired."""
     told: list[str] = []
-    index_sharded(
-        rows(60), tmp_path / "new.sonde", 3, encoder=FakeEncoder(), notify=lambda each: told.append(str(each))
-    )  # type: ignore[arg-type]
+    encoder: Any = FakeEncoder()
+    index_sharded(rows(60), tmp_path / "new.sonde", 3, encoder=encoder, notify=lambda each: told.append(str(each)))
     for shard in range(3):
         assert any(f"shard {shard:02d} ({shard + 1} of 3): " in each for each in told)
 
