@@ -110,6 +110,11 @@ def test_compose_has_ui_and_service(compose: dict[str, Any]) -> None:
         assert f"http://127.0.0.1:{port}/" in test[3]
 
 
+def test_other_containers_may_call_the_service_by_its_name(compose: dict[str, Any]) -> None:
+    command = compose["services"]["serve"]["command"]
+    assert command[command.index("--allow-host") + 1] == "serve"
+
+
 def test_the_health_checks_ask_for_what_there_is(checkout: Path, compose: dict[str, Any]) -> None:
     assert "/health'" in compose["services"]["serve"]["healthcheck"]["test"][3]
     assert '"/health"' in (checkout / "app" / "http" / "routes" / "documents.py").read_text()

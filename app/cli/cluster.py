@@ -22,6 +22,7 @@ from .output import (
     Seed,
     print_json,
     progress,
+    quoted,
     say,
     snippet,
 )
@@ -138,7 +139,7 @@ def cluster(
         for item in found.clusters:
             print_json({"run": found.run, **item_values(item)})
         return
-    shown = f"sonde runs show {quote(str(collection))} {quote(found.run)}"
+    shown = f"sonde runs show {quoted(collection)} {quote(found.run)}"
     largest = {item.number for item in heapq.nlargest(LARGEST, found.clusters, key=lambda item: item.data["size"])}
     print_items([item for item in found.clusters if item.number in largest])
     if len(found.clusters) > LARGEST:

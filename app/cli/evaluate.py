@@ -1,7 +1,6 @@
 """`sonde evaluate`: search, labels, clusters and models."""
 
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +8,7 @@ import typer
 from ...indexer.wording import counted, shown_p
 from .bitext import evaluate_bitext
 from .groups import Named
-from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes, snippet
+from .output import CollectionPath, Device, Json, print_json, progress, quoted, say, say_notes, snippet
 from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ def evaluate_search(
         if quality.second_stage:
             say(f"{quality.mode}: {quality.second_stage}")
     if settings.rerank and rerank_model in (None, LATE) and not has_late_index(opened):
-        said = f"`sonde late {quote(str(collection))}` builds one, and `sonde index --late` while it indexes"
+        said = f"`sonde late {quoted(collection)}` builds one, and `sonde index --late` while it indexes"
         say(f"note: there is no late index, so reranking embeds passages for every query; {said}")
     if json:
         for quality in found:

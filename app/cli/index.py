@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ...indexer.wording import counted
-from .output import Json, print_json, progress, say
+from .output import Json, print_json, progress, quoted, say
 
 if TYPE_CHECKING:
     from ...indexer.ann import Kind
@@ -262,4 +262,4 @@ def _print_report(report: "BuildReport", to: str) -> None:
             say(f"  {row.origin}: {row.reason}")
         if report.skipped > SHOWN_ROWS:
             say(f"  … and {report.skipped - SHOWN_ROWS:,} more")
-    print(f'try: sonde search {quote(str(to))} "what you are looking for"')
+    print(f'try: sonde search {quoted(to)} "what you are looking for"')

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -231,3 +232,10 @@ def option(field: str) -> str:
 def in_options(sentence: str) -> str:
     """Return a sentence of the library as the command line says it."""
     return sentence.render(option) if isinstance(sentence, Message) else sentence
+
+
+def quoted(collection: Path) -> str:
+    """Return a collection for a command line, also one in an object store: `Path` takes a slash from "s3://"."""
+    from ..api.functions import address_of
+
+    return quote(address_of(collection) or str(collection))

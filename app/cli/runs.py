@@ -11,7 +11,7 @@ from .asking import Yes, ask, is_asked
 from .command_classes import NegativeNumbers, group_numbers
 from .feedback import correct
 from .groups import DefaultGroup
-from .output import CollectionPath, Device, Json, print_json, progress, say
+from .output import CollectionPath, Device, Json, print_json, progress, quoted, say
 from .show_run import Kind, Name, draw, print_breakdown, print_details, show
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def name(
     if len(words) > 2 or (len(words) == 2 and not words[0].isdecimal()):
         raise UsageError(f"{' '.join(words)!r} is not a name: put a name with spaces in quotes")
     if len(words) == 1 and words[0].isdecimal():
-        said = f"sonde runs name {quote(str(collection))} {quote(run)} {words[0]}"
+        said = f"sonde runs name {quoted(collection)} {quote(run)} {words[0]}"
         raise UsageError(f"give a name for group {words[0]}, as in: {said} NAME")
     item = int(words[0]) if len(words) == 2 else None
     _rename(open_collection(collection), run, words[-1], kind, item)

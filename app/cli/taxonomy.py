@@ -11,7 +11,7 @@ from ...indexer.wording import counted
 from . import taxonomy_edits, taxonomy_files
 from .asking import Yes, ask_to_replace_edits, free_name, say_name
 from .groups import DefaultGroup
-from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, Seed, print_json, progress, quoted, say, snippet
 from .taxonomy_edits import Name
 from .taxonomy_tree import WIDTH, Depth, check_depth, complete_names, outside, print_taxonomy, say_newest
 
@@ -135,7 +135,7 @@ def refit(
         named = name is not None or taxonomy_edits.edited_of_several(opened, name)
         chosen = f" --name {quote(found.taxonomy)}" if named else ""
         said = f"{counted(found.moved, 'document')} in another group than before; to undo this: "
-        say(f"{said}sonde taxonomy undo {quote(str(collection))}{chosen}")
+        say(f"{said}sonde taxonomy undo {quoted(collection)}{chosen}")
 
 
 def _print_update(found: "TaxonomyUpdate", json: bool, collection: Path) -> None:

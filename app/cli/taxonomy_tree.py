@@ -8,7 +8,7 @@ import typer
 
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
-from .output import print_json, say, snippet
+from .output import print_json, quoted, say, snippet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def say_newest(before: "Sequence[str]", name: str) -> None:
 
 def outside(collection: Path, name: str) -> str:
     """Say how to list the documents that are in no group."""
-    return f"to list the documents in no group: sonde runs show {quote(str(collection))} {quote(name)} -1"
+    return f"to list the documents in no group: sonde runs show {quoted(collection)} {quote(name)} -1"
 
 
 def _marks(group: "TaxonomyGroup", cut: int) -> str:

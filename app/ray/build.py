@@ -96,8 +96,8 @@ def _answer(ray: ModuleType, ready: object, task: ShardTask) -> ShardDone:
         return ray.get(ready)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, SondeError):
-            raise SondeError(f"shard {task.shard}: {error.cause}") from None
+            raise SondeError(f"shard {task.shard:02d}: {error.cause}") from None
         raise
     except ray.exceptions.RayError as error:
-        said = f"shard {task.shard} could not be built on Ray ({reason(error)}): nothing was committed"
+        said = f"shard {task.shard:02d} could not be built on Ray ({reason(error)}): nothing was committed"
         raise SondeError(f"{said}; run the same command again to continue") from None

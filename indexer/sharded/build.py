@@ -52,7 +52,13 @@ from ..wording import counted, on_one_line
 from . import COLLECTION, is_sharded
 from .bucket import bucket_of
 from .commit import commit
-from .generations import committed_generation, current_sharding, read_note, remove_old_versions
+from .generations import (
+    committed_generation,
+    current_sharding,
+    read_note,
+    refuse_lost_shards,
+    remove_old_versions,
+)
 from .layout import (
     DIGITS,
     MOST_SHARDS,
@@ -79,7 +85,7 @@ SEED = 0
 def in_turn(tasks: Sequence[ShardTask], encoder: Encoder | None, notify: Notify = silent) -> Iterator[ShardDone]:
     """Run the tasks one after the other in this process, with one bi-encoder, which uses all cores."""
     for number, task in enumerate(tasks, 1):
-        yield build_shard(task, encoder, _named(notify, f"shard {number} of {len(tasks)}"))
+        yield build_shard(task, encoder, _named(notify, f"shard {task.shard:02d} ({number} of {len(tasks)})"))
 
 
 def _named(notify: Notify, name: str) -> Notify:
@@ -231,6 +237,8 @@ def _check(folder: Path, shards: int | None) -> None:
         if known and shards not in (None, known.shards):
             said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave out {arg('shards')}"
             raise UsageError(said, code="conflict", field="shards", value=shards)
+        if not bucket_of(folder):  # a copy of an object store's gets the files that it lacks
+            refuse_lost_shards(folder)
         return
     if shards is None and (folder / "generations").is_dir():
         raise no_collection(folder)

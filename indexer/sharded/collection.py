@@ -18,7 +18,7 @@ from ..store.view import View
 from . import COLLECTION
 from .bucket import bucket_of
 from .commit import commit
-from .generations import committed_generation, generation_number, remove_old_versions
+from .generations import committed_generation, generation_number, lost_shard, remove_old_versions
 from .layout import RUNS, ShardedGeneration, Sharding
 from .order import ORDER, read_order
 from .runs import changed_runs
@@ -273,5 +273,4 @@ class ShardedCollection(StoredCollection):
                     return self._newest
                 except FileNotFoundError as error:
                     missing = error.filename
-            said = f"{missing} is missing: restore {self.named} from a backup, or index its sources into a new folder"
-            raise SondeError(said, code="damaged")
+            raise lost_shard(missing, self.named)

@@ -58,6 +58,27 @@ def committed_generation(folder: Path) -> ShardedGeneration | None:
     return newest
 
 
+def refuse_lost_shards(folder: Path) -> None:
+    """Check that the newest generation has all its shards, before a run spends hours on new ones.
+
+    Raises:
+        SondeError: One is missing.
+    """
+    while newest := committed_generation(folder):
+        paths = [folder / name / state.version for name, state in newest.folders.items()]
+        lost = next((path for path in paths if not (path / "catalog.db").is_file()), None)
+        if lost is None:
+            return
+        if generation_number(folder) == newest.number:  # no run has committed meanwhile and removed this version
+            raise lost_shard(lost, folder)
+
+
+def lost_shard(missing: str | Path, folder: str | Path) -> SondeError:
+    """Return the error for a file or folder of the newest generation that does not exist."""
+    said = f"{missing} is missing: restore {folder} from a backup, or index its sources into a new folder"
+    return SondeError(said, code="damaged")
+
+
 def read_note(path: Path) -> str:
     """Return what a run has noted in a file of its own; empty if there is none, or if it cannot be one."""
     try:

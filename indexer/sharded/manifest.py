@@ -40,7 +40,7 @@ def alone(folder: Path, shard: int) -> Iterator[None]:
     try:
         lock.acquire(timeout=ORPHANS)
     except Timeout:
-        said = f"shard {shard} of {folder} is still being built for an earlier command"
+        said = f"shard {shard:02d} of {folder} is still being built for an earlier command"
         raise WriterBusyError(f"{said}: end its processes, or run the same command again later") from None
     try:
         yield

@@ -90,13 +90,13 @@ def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runne
         broken = {shard: found for shard in collection.shards if (found := _shard_findings(collection, shard))}
         for shard, found in broken.items():
             if lost := next((each.problem for each in found if each.part == "catalog"), None):
-                said = f"shard {shard}: {lost}: this cannot be rebuilt"
+                said = f"shard {shard:02d}: {lost}: this cannot be rebuilt"
                 raise SondeError(f"{said}, so restore {collection.named} from a backup")
         tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
         lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
         encoder = collection.encoder if lacking else None
         done = run_tasks(base, tasks, runner, encoder, notify) if tasks else []
-    said = [f"shard {each.shard}: {line}" for each in done for line in each.said or ("published its files again",)]
+    said = [f"shard {each.shard:02d}: {line}" for each in done for line in each.said or ("published its files again",)]
     return [*said, *_repaired_runs(collection), *repair_judgements(collection.path)]
 
 
@@ -161,7 +161,7 @@ def verify_sharded(collection: ShardedCollection) -> list[Finding]:
 
 def _findings(collection: ShardedCollection) -> list[Finding]:
     findings = [
-        replace(each, problem=f"shard {shard}: {each.problem}")
+        replace(each, problem=f"shard {shard:02d}: {each.problem}")
         for shard in collection.shards
         for each in _shard_findings(collection, shard)
     ]

@@ -13,12 +13,15 @@ from ..ann import to_float32
 from ..errors import SondeError
 from ..files import sha256, write_durably
 from ..small_files import reading_array
+from ..wording import counted
 from .lock import whole_of
 
 SCATTERED = 1_024
 """Up to this many rows are read one by one, more through a mapping."""
 KEPT = 32 << 20
 """Bytes of vectors up to which the mapping is kept: a few rows are read from it in a third of the time."""
+OFF = 0.02
+"""How far the squared length of a normalised embedding may be from 1; float16 rounds it by 0.001."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,15 @@ class Segments:
 
     Files are opened once and stay readable after `compact` or a merge has removed them. If they are large, they are
     mapped only while many rows are read, so that they do not count as memory of a process that serves searches.
+
+    If the embeddings are `normalized`, each one that is read is checked: FAISS keeps copies of its own, so a search
+    finds a row whose stored embedding is damaged, and would give it a false score.
     """
 
-    def __init__(self, folder: Path, segments: Sequence[Segment], dimension: int) -> None:
+    def __init__(self, folder: Path, segments: Sequence[Segment], dimension: int, *, normalized: bool = False) -> None:
         self.dimension = dimension
+        self._folder = folder
+        self._normalized = normalized
         self._starts = np.array([segment.start for segment in segments], dtype=np.int64)
         for before, segment in pairwise(segments):
             if segment.start != before.start + before.count:
@@ -75,20 +83,35 @@ class Segments:
         return self._rows
 
     def read(self, rows: np.ndarray) -> np.ndarray:
-        """Return the vectors of `rows` (int64 [n], in any order) as float32 [n, d]."""
+        """Return the vectors of `rows` (int64 [n], in any order) as float32 [n, d].
+
+        Raises:
+            SondeError: A row does not exist, or its embedding is damaged.
+        """
         rows = np.asarray(rows, dtype=np.int64)
         owners = np.searchsorted(self._starts, rows, side="right") - 1
         if len(rows) and (owners.min() < 0 or rows.max() >= self._rows):
             raise SondeError(f"rows {rows.min():,} to {rows.max():,} are not all in the segments: run `sonde verify`")
         if len(rows) <= SCATTERED and not self._small and hasattr(os, "pread"):
-            return to_float32(self._one_by_one(rows, owners))
+            return self._checked(to_float32(self._one_by_one(rows, owners)))
         if len(self._files) == 1:
-            return to_float32(self._files[0].mapped(self._small)[rows])
+            return self._checked(to_float32(self._files[0].mapped(self._small)[rows]))
         found = np.empty((len(rows), self.dimension), dtype=np.float16)
         for owner in np.unique(owners):
             mine = owners == owner
             found[mine] = self._files[owner].mapped(self._small)[rows[mine] - self._starts[owner]]
-        return to_float32(found)
+        return self._checked(to_float32(found))
+
+    def _checked(self, vectors: np.ndarray) -> np.ndarray:
+        """Return float32 [n, d] vectors that can be used. A static model embeds a text without known words as zeros."""
+        if self._normalized:
+            squares = np.einsum("ij,ij->i", vectors, vectors)
+            sound = (np.abs(squares - 1) <= OFF) | (squares == 0)
+            if not sound.all():
+                whole = whole_of(self._folder.parent)
+                said = f"{counted(int((~sound).sum()), 'embedding')} read from {self._folder} cannot be right"
+                raise SondeError(f"{whole} is damaged ({said}): run `sonde verify {whole}`", code="damaged")
+        return vectors
 
     def _one_by_one(self, rows: np.ndarray, owners: np.ndarray) -> np.ndarray:
         """Return float16 [n, d]. Grouping a few rows by file takes longer than reading them."""
@@ -103,7 +126,8 @@ class Segments:
         for start, file in zip(self._starts, self._files, strict=True):
             vectors = file.mapped()
             for offset in range(0, len(vectors), size):
-                yield int(start) + offset, to_float32(np.ascontiguousarray(vectors[offset : offset + size]))
+                part = np.ascontiguousarray(vectors[offset : offset + size])
+                yield int(start) + offset, self._checked(to_float32(part))
 
     def raw(self) -> Iterator[np.ndarray]:
         """Yield the float16 [n, d] vectors of each segment in order, mapped and not copied."""

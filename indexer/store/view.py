@@ -63,7 +63,7 @@ class Generation:
     @classmethod
     def load(cls, folder: Path, catalog: Catalog, spec: ModelSpec, loaded: Loaded) -> "Generation":
         """Load the generation that the catalog's open transaction sees; `spec` is the model that it names."""
-        segments = Segments(folder / "vectors", catalog.segments(), spec.dimension)
+        segments = Segments(folder / "vectors", catalog.segments(), spec.dimension, normalized=spec.normalize)
         number, epoch = catalog.get("generation", 0), catalog.epoch()
         return cls(number, epoch, spec, catalog.document_of_row(), segments, loaded)
 

@@ -78,8 +78,9 @@ def _vectors(collection: StoredCollection, catalog: Catalog) -> list[str]:
 
 
 def _readable(collection: StoredCollection, segment: Segment) -> bool:
+    spec = collection.spec
     try:
-        return finite(Segments(collection.vectors_path, [segment], collection.spec.dimension))
+        return finite(Segments(collection.vectors_path, [segment], spec.dimension, normalized=spec.normalize))
     except SondeError:
         return False
 

@@ -201,14 +201,14 @@ def _runs(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _segment(collection: StoredCollection, segment: Segment) -> Iterator[Finding]:
-    path = segment.path(collection.vectors_path)
+    path, spec = segment.path(collection.vectors_path), collection.spec
     if not path.is_file():
         yield Finding("vectors", f"{path.name} is missing: {counted(segment.count, 'vector')}")
     elif sha256(path) != segment.sha256:
         yield Finding("vectors", f"{path.name} does not match its digest")
     else:
         try:
-            sound = finite(Segments(path.parent, [segment], collection.spec.dimension))
+            sound = finite(Segments(path.parent, [segment], spec.dimension, normalized=spec.normalize))
         except SondeError as error:
             yield Finding("vectors", str(error))
         else:

@@ -80,7 +80,7 @@ class Gatherer:
     def __init__(self, replicas: Mapping[int, Sequence[Replica]], deadline: float) -> None:
         """Take the replicas of each shard, and the seconds after which a search goes on without a shard."""
         self._members = {
-            shard: [_Member(f"replica {place} of shard {shard}", each) for place, each in enumerate(some)]
+            shard: [_Member(f"replica {place} of shard {shard:02d}", each) for place, each in enumerate(some)]
             for shard, some in replicas.items()
         }
         self._deadline = deadline

@@ -157,7 +157,7 @@ def _partial(stage: FirstStage) -> tuple[str, ...]:
     """Return the note that some shards did not answer, if any."""
     if not stage.missing:
         return ()
-    one, listed = len(stage.missing) == 1, ", ".join(map(str, stage.missing))
+    one, listed = len(stage.missing) == 1, ", ".join(f"{shard:02d}" for shard in stage.missing)
     which, whose = (f"shard {listed}", "its") if one else (f"shards {listed}", "their")
     how = "found by their words only" if stage.settings.mode == "hybrid" else "missing"
     return (f"{PARTIAL}: {which} did not answer, so {whose} documents are {how}; try again in a few seconds",)

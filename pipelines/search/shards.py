@@ -1,6 +1,7 @@
 """The dense half of a search over shards: each shard's own candidates, here or elsewhere, and the best of all."""
 
 import os
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ from .candidates import Candidates, DenseSearch, best_of
 
 KEPT = 2
 """Versions that stay open: a service may still search the one before the newest."""
+
+_SCAN = re.compile(r"exact scan of ([\d,]+) passages?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class ShardedDense:
 
     def strategy(self, k: int) -> str:
         """Return a description of how a search for k passages runs."""
-        return _described(len(self.parts), list(dict.fromkeys(search.strategy(k) for search, _ in self.parts)))
+        return _described(len(self.parts), [search.strategy(k) for search, _ in self.parts])
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages of all shards for each of float32 [m, d] queries."""
@@ -62,13 +65,13 @@ class GatheredDense:
         elsewhere: What passes questions on.
         parts: For each shard a question without queries, and int64 [rows] as in `ShardedDense`.
         missing: The shards that gave no answer. They are not asked again, so that a search waits for each only once.
-        told: How the shards searched.
+        told: How each shard searched, by its number.
     """
 
     elsewhere: Elsewhere
     parts: Sequence[tuple[Question, np.ndarray]]
     missing: set[int] = field(default_factory=set)
-    told: dict[str, None] = field(default_factory=dict)
+    told: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def over(cls, view: View, elsewhere: Elsewhere, allowed: np.ndarray | None, breadth: int | None) -> Self:
@@ -84,7 +87,7 @@ class GatheredDense:
     def strategy(self, k: int) -> str:
         """Return a description of how the searches so far ran."""
         del k
-        return _described(len(self.parts), list(self.told), " elsewhere")
+        return _described(len(self.parts), list(self.told.values()), " elsewhere")
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages of the shards that answer, for each of float32 [m, d] queries."""
@@ -95,7 +98,7 @@ class GatheredDense:
             if answer is None:
                 self.missing.add(question.shard)
                 continue
-            self.told[answer.strategy] = None
+            self.told[question.shard] = answer.strategy
             found.append([(whole[r], s) for r, s in zip(answer.rows, answer.scores, strict=True)])
         return [_best([each[place] for each in found], k) for place in range(len(queries))]
 
@@ -125,8 +128,14 @@ def _best(found: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> Candidates:
 
 
 def _described(count: int, told: Sequence[str], where: str = "") -> str:
+    """Return how all shards search: their scans as one, or else the way of the first that has something to search."""
     shards = counted(count, "shard") + where
-    return f"{shards}: {told[0]}" if len(told) == 1 else f"{shards}, the first: {told[0]}" if told else shards
+    scans = [scan for each in told if (scan := _SCAN.fullmatch(each))]
+    if scans and len(scans) == len(told) and len({scan[2] for scan in scans}) == 1:
+        passages = sum(int(scan[1].replace(",", "")) for scan in scans)
+        return f"{shards}: exact scan of {counted(passages, 'passage')}{scans[0][2]}"
+    ways = list(dict.fromkeys(each for each in told if not each.startswith("exact scan of 0 "))) or list(told)
+    return f"{shards}: {ways[0]}" if len(ways) == 1 else f"{shards}, the first: {ways[0]}" if ways else shards
 
 
 @cache

@@ -11,6 +11,9 @@ import themes
 from command_line import Command
 from small_reviews import ROWS, lines
 
+from sonde.app.cli.output import quoted
+from sonde.app.cli.taxonomy_tree import outside
+
 
 @pytest.fixture
 def sharded(sonde: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -133,7 +136,7 @@ def test_what_is_damaged_is_repaired(sonde: Command, sharded: Path):
     assert (found.code, found.said[-1].partition(": ")[2]) == (1, f"run `sonde repair {sharded}`")
     repaired = sonde("repair", sharded)
     assert (repaired.code, repaired.said[-1]) == (0, f"{sharded} is repaired")
-    assert re.search(rf"shard {shard}: embedded \d passages? of {path.name} again", repaired.out)
+    assert re.search(rf"shard {shard:02d}: embedded \d passages? of {path.name} again", repaired.out)
     assert sonde("verify", sharded).said == [f"{sharded}: no problems found"]
     assert sonde("repair", sharded).said == ["nothing to repair"]
 
@@ -157,3 +160,11 @@ def test_options_that_contradict(sonde: Command, sharded: Path, reviews: Path, t
     sonde("index", source, "--to", reviews, "--shards", "3").refused("is not a sharded collection", code=2)
     sonde("index", source, "--to", tmp_path / "n.sonde", "--shards", "0").refused("--shards is 0", code=2)
     assert not (tmp_path / "n.sonde").exists()
+
+
+def test_a_command_line_that_is_suggested_has_both_slashes_of_an_address() -> None:
+    assert quoted(Path("s3://team/my reviews.sonde")) == "'s3://team/my reviews.sonde'"
+    assert quoted(Path("my reviews.sonde")) == "'my reviews.sonde'"
+    assert outside(Path("s3://team/reviews.sonde"), "themes") == (
+        "to list the documents in no group: sonde runs show s3://team/reviews.sonde themes -1"
+    )

@@ -5,14 +5,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
 from http_service import ROWS, client_of, folder, refused  # noqa: F401  (a fixture)
+from other_encoder import loaded
 
-from sonde.app.api import index
+from sonde.app.api import Collection, index
 from sonde.app.http.client import RemoteCollection
 from sonde.indexer.errors import SondeError
 
@@ -75,6 +78,40 @@ def test_what_is_restored_is_counted_again(folder: Path, bad: Path, tmp_path: Pa
         text = client.get("/metrics").text
     assert 'sonde_documents{collection="bad"} 3.0' in text
     assert 'sonde_collection_damaged{collection="bad"} 0.0' in text
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 7.0])
+def test_embeddings_that_are_damaged_are_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, value: float, shards: int | None
+) -> None:
+    """Their documents were missing from the hits or had a false relevance, and not-a-number ended in a traceback."""
+    bad = tmp_path / "bad.sonde"
+    index(ROWS, bad, id="id", encoder=FakeEncoder(), shards=shards)  # type: ignore[arg-type]
+    for path in bad.rglob("vectors/*.npy"):
+        vectors = np.load(path)
+        vectors[:, 3] = value
+        np.save(path, vectors)
+    with client_of(bad) as client:
+        refused(client.post("/search", json={"query": "battery", "mode": "dense"}), 500, "the collection is damaged")
+    with pytest.raises(SondeError, match=r"bad\.sonde is damaged .* run `sonde verify .*bad\.sonde`") as raised:
+        Collection.open(bad, loader=loaded).search("battery", mode="dense")  # type: ignore[arg-type]
+    assert raised.value.code == "damaged"
+    assert "Traceback" not in caplog.text
+    opened = Collection.open(bad, loader=loaded)  # type: ignore[arg-type]
+    assert any("does not match its digest" in each.problem for each in opened.verify())
+
+
+@pytest.mark.parametrize("change", [{"normalize": False}, {"normalize": True, "kind": "static"}])
+def test_embeddings_without_length_1_that_are_sound(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Those of a model that does not normalise, and the zeros of a text without words."""
+    encoder = FakeEncoder()
+    encoder.spec = replace(encoder.spec, **change)
+    encode, factor = encoder.encode, 1 if change["normalize"] else 3
+    encoder.encode = lambda *args, **named: encode(*args, **named) * factor  # type: ignore[method-assign]
+    collection = index([*ROWS, {"id": "none", "text": "!?"}], tmp_path / "all", id="id", encoder=encoder)  # type: ignore[arg-type]
+    assert len(collection.search("battery", mode="dense", k=4, collapse=False)) == 4
+    assert collection.verify() == []
 
 
 def _until(answers: Callable[[], Any]) -> Any:

@@ -64,7 +64,7 @@ def test_a_partial_answer_says_so_in_every_interface(served: Served):
     found = served.search(mode="dense")
     assert (found["partial"], found["missing_shards"]) == (True, [1])
     assert 0 < len(found["hits"]) < len(whole["hits"])
-    assert any(note.startswith("this result is partial: shard 1 did not answer") for note in found["notes"])
+    assert any(note.startswith("this result is partial: shard 01 did not answer") for note in found["notes"])
     similar = served.client.post("/similar", json={"id": found["hits"][0]["id"]}).json()
     assert similar["missing_shards"] == [1]
     remote = RemoteCollection(served.client)  # type: ignore[arg-type]

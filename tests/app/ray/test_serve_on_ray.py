@@ -204,7 +204,7 @@ def test_without_a_replica_answers_are_partial_and_soon_whole_again(single: Serv
     assert time.monotonic() - killed < WHOLE_AGAIN
     assert len(found) > 1
     assert all(each["missing_shards"] == [1] for each in found[:-1])
-    assert any("this result is partial: shard 1 did not answer" in note for note in found[0]["notes"])
+    assert any("this result is partial: shard 01 did not answer" in note for note in found[0]["notes"])
     assert found[-1]["hits"] == whole["hits"]
 
 

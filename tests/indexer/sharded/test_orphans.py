@@ -105,6 +105,6 @@ def test_an_orphan_that_does_not_end_is_named_in_one_line(tmp_path: Path, monkey
     monkeypatch.setattr(manifest, "ORPHANS", 0.1)
     with (
         manifest.alone(folder, 0),
-        pytest.raises(WriterBusyError, match=r"shard 0 of .* is still being built for an earlier"),
+        pytest.raises(WriterBusyError, match=r"shard 00 of .* is still being built for an earlier"),
     ):
         build_shard(task, FakeEncoder())  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
@@ -219,15 +220,49 @@ def test_a_first_run_that_was_stopped(tmp_path: Path):
     assert len(Collection.open(folder, encoder=FakeEncoder())) == 9  # type: ignore[arg-type]
 
 
+def test_a_run_over_a_collection_with_a_lost_shard_is_refused_before_it_embeds(folder: Path):
+    """It embedded for hours, and then said that there is no collection."""
+    state = newest(folder).shards[1]
+    assert state is not None
+    shutil.rmtree(folder / "shards" / "01")
+    said = rf"shards/01/{state.version} is missing: restore .*sharded\.sonde from a backup, or index its sources into"
+    with pytest.raises(SondeError, match=said):
+        Collection.open(folder)
+    encoder = FakeEncoder()
+    encoder.encode = None  # type: ignore[assignment]
+    with pytest.raises(SondeError, match=said) as raised:
+        index_sharded(rows(90), folder, settings=BuildSettings(), encoder=encoder)  # type: ignore[arg-type]
+    assert raised.value.code == "damaged"
+    assert not (folder / "work").exists()
+
+
+def test_progress_has_the_number_of_the_shards_folder(tmp_path: Path):
+    """A shard was called by its place among those of the run, and by its number in what was repaired."""
+    told: list[str] = []
+    encoder: Any = FakeEncoder()
+    index_sharded(rows(60), tmp_path / "new.sonde", 3, encoder=encoder, notify=lambda each: told.append(str(each)))
+    for shard in range(3):
+        assert any(f"shard {shard:02d} ({shard + 1} of 3): " in each for each in told)
+
+
+def test_a_search_says_how_many_passages_of_all_shards_it_scans(folder: Path):
+    collection = Collection.open(folder, encoder=FakeEncoder())  # type: ignore[arg-type]
+    passages = sum(state.passages for state in newest(folder).shards if state)
+    assert f"4 shards: exact scan of {passages} passages" in collection.search("text", mode="dense").strategy
+    [id, *_] = [each.id for each in collection.search("text", k=3)]
+    found = collection.search("text", mode="dense", where=f"id = '{id}'")
+    assert "4 shards: exact scan of 1 passage" in found.strategy
+
+
 def test_verify_names_the_shard_that_changed(folder: Path):
     state = newest(folder).shards[2]
     assert state is not None
     [path, *_] = (folder / "shards" / "02" / state.version / "vectors").iterdir()
     path.write_bytes(path.read_bytes()[:-2] + b"\0\1")
     found = [f"{each.part}: {each.problem}" for each in Collection.open(folder, encoder=FakeEncoder()).verify()]  # type: ignore[arg-type]
-    assert found[0] == f"vectors: shard 2: vectors/{path.name} is missing or has changed since it was published"
-    assert all(": shard 2: " in line for line in found)
-    assert any(line.startswith("vectors: shard 2: ") for line in found)
+    assert found[0] == f"vectors: shard 02: vectors/{path.name} is missing or has changed since it was published"
+    assert all(": shard 02: " in line for line in found)
+    assert any(line.startswith("vectors: shard 02: ") for line in found)
 
 
 def test_verify_finds_a_document_in_the_wrong_shard(folder: Path):
@@ -239,7 +274,7 @@ def test_verify_finds_a_document_in_the_wrong_shard(folder: Path):
     stored["shards"][1] = stored["shards"][0] | {"version": "000001-c0b1"}
     resealed(folder / name, shards=stored["shards"])
     found = [each.problem for each in Collection.open(folder, encoder=FakeEncoder()).verify()]  # type: ignore[arg-type]
-    assert found == [f"shard 1: {state.documents} documents should be in other shards"]
+    assert found == [f"shard 01: {state.documents} documents should be in other shards"]
 
 
 def test_a_missing_shard_is_one_line(folder: Path):

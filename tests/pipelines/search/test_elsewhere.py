@@ -87,7 +87,9 @@ def test_a_result_without_a_shard_says_so(both: TwoWays):
     dead(replicas, 1)
     found = there.search("red apple", mode="dense", k=100, collapse=False)
     assert (found.partial, found.missing_shards) == (True, (1,))
-    assert f"{PARTIAL}: shard 1 did not answer, so its documents are missing; try again in a few seconds" in found.notes
+    assert (
+        f"{PARTIAL}: shard 01 did not answer, so its documents are missing; try again in a few seconds" in found.notes
+    )
     assert shards_of(found, both) == {0, 2, 3}
     whole = told(both.sharded.search("red apple", mode="dense", k=400, collapse=False))
     kept = [hit for hit in whole if both.sharded.stored.sharding.shard_of(hit[0]) != 1]  # type: ignore[attr-defined]
@@ -95,7 +97,9 @@ def test_a_result_without_a_shard_says_so(both: TwoWays):
     dead(replicas, 3)
     found = there.search("red apple", k=100, collapse=False)
     assert found.missing_shards == (1, 3)
-    assert any("shards 1, 3 did not answer, so their documents are found by their words only" in n for n in found.notes)
+    assert any(
+        "shards 01, 03 did not answer, so their documents are found by their words only" in n for n in found.notes
+    )
     assert shards_of(found, both) == {0, 1, 2, 3}
     assert not there.search("red apple", mode="lexical").partial
     assert any(note.startswith(PARTIAL) for note in there.ask("red apple").notes)

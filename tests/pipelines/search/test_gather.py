@@ -130,7 +130,7 @@ def test_a_replica_that_stays_dead_is_reported_once(unhedged: None, caplog: pyte
         gatherer.ask([question()])
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 2
-    assert all(each.startswith("replica 0 of shard 0 does not answer: ") for each in said)
+    assert all(each.startswith("replica 0 of shard 00 does not answer: ") for each in said)
 
 
 def test_a_lost_connection_is_not_reported_for_each_replica(unhedged: None, caplog: pytest.LogCaptureFixture):
