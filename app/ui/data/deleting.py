@@ -84,7 +84,13 @@ def texts_of(collection: Collection, ids: Sequence[str]) -> list[str]:
 def confirm_deletion(
     shelf: Workspace, name: str, count: int, texts: Sequence[str], what: Sequence[str], key: str
 ) -> None:
-    """Draw a button that shows how many documents it deletes and a few of them, and one inside that does it.
+    """Draw a button that opens `show_deletion`, with the same arguments."""
+    with popover(f"Delete {counted(count, 'document')} …", key, icon=":material/delete:"), sentences():
+        show_deletion(shelf, name, count, texts, what, key)
+
+
+def show_deletion(shelf: Workspace, name: str, count: int, texts: Sequence[str], what: Sequence[str], key: str) -> None:
+    """Say how many documents would be deleted, show a few of them, and draw the button that deletes them.
 
     Args:
         shelf: The collections.
@@ -92,17 +98,16 @@ def confirm_deletion(
         count: How many documents.
         texts: The beginnings of a few of them.
         what: The arguments of `sonde delete` that name them.
-        key: Of the button that deletes.
+        key: Of the button.
     """
     label = f"Delete {counted(count, 'document')}"
-    with popover(f"{label} …", key, icon=":material/delete:"), sentences():
-        st.text(f"Delete {counted(count, 'document')} of {name}? You cannot undo this.")
-        for text in texts:
-            show_text(text, small=True)
-        if count > len(texts) and texts:
-            st.caption(f"and {count - len(texts):,} more")
-        if st.button(label, key=key, type="primary", icon=":material/delete:"):
-            _delete(shelf, name, label, what)
+    st.text(f"{label} of {name}? You cannot undo this.")
+    for text in texts:
+        show_text(text, small=True)
+    if texts and count > len(texts):
+        st.caption(f"and {count - len(texts):,} more")
+    if st.button(label, key=key, type="primary", icon=":material/delete:"):
+        _delete(shelf, name, label, what)
 
 
 def _delete(shelf: Workspace, name: str, label: str, what: Sequence[str]) -> None:
