@@ -96,7 +96,7 @@ def _show_kinds(item: Item) -> None:
 
 def _delete_copies(shelf: Workspace, collection: Collection, running: bool) -> None:
     """Offer to delete copies; they are looked for now, because the collection may have changed since the check."""
-    whole = popover(
+    whole: Any = popover(
         "Delete copies …", "copies", icon=":material/delete:", on_change="rerun", disabled=not may_start(running)
     )
     if not whole.open:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from served_ui import weightless
 from streamlit.testing.v1 import AppTest
-from ui_pages import MARKUP, ROWS, Pages, pages, shown, text_of, unread  # noqa: F401  (pages: a fixture)
+from ui_pages import MARKUP, ROWS, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
 from sonde.app.ui.jobs import Job, Jobs
 from sonde.indexer.store.lock import writer_lock
@@ -212,16 +212,11 @@ def test_deleting_by_filter_is_counted_first(pages: Pages, jobs: Jobs) -> None:
     pages.collection("reviews")
     page = pages.open("data", do="Delete")
     assert "stars (integer)" in shown(page).replace("\\", "")
-    page.text_input(key="delete-where").set_value("stars <").run()
-    assert page.error
+    assert page.text_input(key="delete-where").set_value("stars <").run().error
     page.text_input(key="delete-where").set_value("stars <= 2").run()
-    assert page.button(key="delete-passing").label == "Delete 2 documents"
+    assert "Delete 2 documents …" in [each.proto.popover.label for each in page.get("popover")]
     assert [row["id"] for row in table(page, 1)] == ["1", "3"]
-    asked = next(each for each in page.get("popover") if "Delete" in each.proto.popover.label)
-    assert asked.proto.popover.label == "Delete 2 documents …"  # the first click only asks
-    said = text_of(asked.children[1])
-    assert asked.children[0].value == "Delete 2 documents of reviews? You cannot undo this."
-    assert said == "Phone The battery died after a week."
+    assert "Delete 2 documents of reviews? You cannot undo this." in shown(page)
     press(page, "delete-passing")
     assert ended(jobs).output == [{"deleted": 2}]
     assert "2 documents deleted." in shown(pages.open("data"))
