@@ -15,7 +15,7 @@ from ...pipelines.label import NONE_NAME
 from ...pipelines.search.results import Hit
 from ..api import Collection
 from ..api.functions import among
-from .page import chips, escape_markdown, failure, sentences, shortened, show_text
+from .page import chips, escape_markdown, failure, score_name, sentences, shortened, show_text, shown_score
 from .workspace import may_write
 
 ADDRESS = "doc"
@@ -193,7 +193,7 @@ def _said(each: Membership, corrected: set[tuple[str, str]]) -> str:
     """Return a group and its score; the score of a label that a person gave says nothing, so it is left out."""
     if each.run.kind is LABEL and each.score == 1 and (each.run.name, each.name) in corrected:
         return f"{each.name} · corrected"
-    return each.name if each.score is None else f"{each.name} · {each.run.kind.score} {each.score:.2f}"
+    return each.name if each.score is None else f"{each.name} · {score_name(each.run)} {shown_score(each.score)}"
 
 
 def _show_correcting(collection: Collection, id: str, run: str, given: list[str]) -> None:

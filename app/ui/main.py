@@ -131,6 +131,9 @@ def _collection(shelf: Workspace, title: str) -> Collection | None:
 
 
 def _say_why(shelf: Workspace, name: str | None, problem: SondeError | None) -> None:
+    if name is None and any(job.state == "running" for job in shelf.jobs.all()):
+        empty("Not ready yet", "The first collection is being indexed. The [Data](/data) page shows the progress.")
+        return
     if name is None:
         empty("No collection yet", "Create one on the [Data](/data) page.")
         return

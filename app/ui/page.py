@@ -180,11 +180,24 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                         show_text(reason, small=True)
                     if member.score is not None:
                         given = member.score == 1 and member.id in corrected  # by a person: 1 is no probability
-                        show_text("corrected" if given else f"{run.kind.score} {member.score:.2f}", small=True)
+                        show_text(
+                            "corrected" if given else f"{score_name(run)} {shown_score(member.score)}", small=True
+                        )
                     show_opener(collection, member.id, key)
         if pages > 1:
             st.pagination(pages, key=f"{key}_page")
         _export(collection, run, chosen, key)
+
+
+def score_name(run: Run) -> str:
+    """Return what the score of a run's members is; docs/labelling.md says which probabilities are not calibrated."""
+    loose = run.kind is LABEL and run.parameters.get("engine") in ("similarity", "ensemble", "reranker")
+    return f"{run.kind.score} (not calibrated)" if loose else run.kind.score
+
+
+def shown_score(score: float) -> str:
+    """Return a score with two decimals, and 0.00 for one that rounds to -0.00."""
+    return f"{round(score, 2) + 0.0:.2f}"
 
 
 def _export(collection: Collection, run: Run, item: Item, key: str) -> None:

@@ -9,7 +9,18 @@ from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
 from ..jobs.panel import NO_NAME, free_name, may_start, start
-from ..page import chips, escape_markdown, link, popover, sentences, shortened, show_text, shut_popovers, submitted
+from ..page import (
+    chips,
+    escape_markdown,
+    link,
+    popover,
+    sentences,
+    shortened,
+    show_text,
+    shown_score,
+    shut_popovers,
+    submitted,
+)  # fmt: skip
 from ..workspace import Workspace
 
 
@@ -136,9 +147,11 @@ def _card(collection: Collection, run: Run, item: Item, cosine: float | None) ->
     data = item.data
     size = data.get("size", 0)
     said = f"{counted(size, 'document')} · {size / max(run.documents, 1):.1%}"
-    said += "".join(f" · {name} {data[name]:.2f}" for name in ("cohesion", "stability") if data.get(name) is not None)
+    said += "".join(
+        f" · {name} {shown_score(data[name])}" for name in ("cohesion", "stability") if data.get(name) is not None
+    )
     said += f" · name accuracy {data['name_accuracy']:.2f}" if data.get("name_accuracy") is not None else ""
-    said += f" · cosine {cosine:.2f}" if cosine is not None else ""
+    said += f" · cosine {shown_score(cosine)}" if cosine is not None else ""
     number = "" if item.number < 0 else f"<span style='opacity:.55'>{item.number}</span> "
     name = f"<span dir='auto'>{html.escape(item.name)}</span>"
     st.html(f"<div style='font-weight:600;overflow-wrap:anywhere'>{number}{name}</div>")

@@ -17,7 +17,7 @@ from ....pipelines.plots.colors import escaped, one_line
 from ....pipelines.topics import Topics
 from ...api import Collection
 from ..jobs.panel import may_start, start
-from ..page import HEAT, chips, empty, escape_markdown, show_text, theme
+from ..page import HEAT, chips, empty, escape_markdown, show_text, shown_score, theme
 from ..workspace import Workspace, may_write
 from .cards import options_of
 
@@ -69,7 +69,7 @@ def _comparison(
 
 
 def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
-    st.caption(f"Cosine of the two means: {found.similarity:.2f}. Terms tell one group from the other.")
+    st.caption(f"Cosine of the two means: {shown_score(found.similarity)}. Terms tell one group from the other.")
     for cell, side, name in zip(st.columns(2), found.sides, names, strict=True):
         with cell.container(border=True, gap="small"):
             show_text(name)
@@ -84,7 +84,9 @@ def _two_runs(found: RunComparison) -> None:
     cells = st.columns(3)
     cells[0].metric("Documents in both", f"{found.documents:,}")
     cells[1].metric("NMI", f"{found.nmi:.2f}", help=NMI)
-    cells[2].metric("ARI", f"{found.ari:.2f}", help="Adjusted Rand index: 1 means identical, 0 is expected by chance.")
+    cells[2].metric(
+        "ARI", shown_score(found.ari), help="Adjusted Rand index: 1 means identical, 0 is expected by chance."
+    )
     table = [
         {"what": what, "group": f"{change.number} {change.name}", "documents": change.size,
          "parts": ", ".join(f"{share:.0%} {number} {name}" for number, name, share in change.parts)}

@@ -7,7 +7,7 @@ from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
 from ..jobs.panel import ask_name, may_start, show_work, start
-from ..page import empty, escape_markdown, popover, sentences, show_members, submitted
+from ..page import empty, escape_markdown, popover, sentences, show_members, shown_score, submitted
 from ..workspace import Workspace, may_write
 from .cards import show_change, show_group_cards
 from .charts import show_breakdown, show_compare, show_curve, show_tree
@@ -123,6 +123,9 @@ def _at_level(collection: Collection, run: Run) -> Run:
     if not sizes:
         return run
     named = {f"{level} ({size:,})": level for level, size in sizes.items()}
+    if _is_changed(run, now := sum(item.number >= 0 for item in collection.items(run))):
+        level = run.report["level"]
+        named = {f"{level}, changed ({now:,})" if each == level else shown: each for shown, each in named.items()}
     first = next(shown for shown, level in named.items() if level == run.report["level"])
     nested = "Every fine group is part of one middle group, and every middle group of one coarse group."
     chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
@@ -133,6 +136,12 @@ def _at_level(collection: Collection, run: Run) -> Run:
     if chosen is None or chosen == first:
         return run
     return next(part for part in collection.uncounted_runs(named[chosen]) if part.name == run.name)
+
+
+def _is_changed(run: Run, groups: int) -> bool:
+    """Whether topics of a run were joined or split since: its measures are those of the level as it was found."""
+    levels = run.report.get("levels", {})
+    return bool(levels) and not run.kind.part and groups != levels[run.report["level"]]
 
 
 def _facts(run: Run, items: list[Item]) -> None:
@@ -146,8 +155,8 @@ def _facts(run: Run, items: list[Item]) -> None:
     outside = "In no group" if run.kind.logged else "Outliers"
     cells[2].metric(outside, share, help="Documents that are in no group." if outliers else None)
     for cell, name in zip(cells[3:], ("silhouette", "stability"), strict=True):
-        if report.get(name) is not None:
-            cell.metric(name.capitalize(), f"{report[name]:.2f}")
+        if report.get(name) is not None and not _is_changed(run, groups):
+            cell.metric(name.capitalize(), shown_score(report[name]))
     where = run.parameters.get("where")
     made = f"{run.created[:16].replace('T', ' ')} UTC · {run.seconds:,.1f} s"
     st.caption(f"{made} · only {escape_markdown(where)}" if where else made)

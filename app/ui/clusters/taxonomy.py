@@ -1,6 +1,6 @@
 """A taxonomy on the page Clusters and topics: its tree, and the edits of the groups that are chosen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import streamlit as st
@@ -90,6 +90,7 @@ def _do(said: str, edit: Callable[[], object]) -> None:
     """Make an edit, and show the page again."""
     with sentences():
         changed = edit()
+        st.session_state.pop(SEEN, None)  # what is different now is this session's own edit
         st.toast(said if changed else "Nothing to change: the taxonomy is already like this.")
         st.rerun()
 
@@ -113,14 +114,17 @@ def _export(collection: Collection, found: Taxonomy) -> None:
 def _edits(collection: Collection, found: Taxonomy) -> None:
     """Let groups be chosen and edited."""
     options = {f"{group.number} {group.name}": group for group in found.groups}
+    changed = _changed_elsewhere(found)
     chosen = st.multiselect("Groups to edit", list(options), key="tax_groups", placeholder="Choose one or more")
     groups = [options[one] for one in chosen]
+    st.session_state[SEEN] = found.name, groups
     if not groups:
         return
     numbers = [group.number for group in groups]
 
     def edit(said: str, operation: Any, **options: Any) -> None:
-        _do(said, lambda: collection.edit_taxonomy(operation, found.name, by=BY, **options))
+        if not changed:  # else the click was meant for groups as they were; the page says what they are now
+            _do(said, lambda: collection.edit_taxonomy(operation, found.name, by=BY, **options))
 
     with st.container(horizontal=True):
         with st.popover("Move under", icon=":material/drive_file_move:"), sentences():
@@ -142,6 +146,69 @@ def _edits(collection: Collection, found: Taxonomy) -> None:
         _one(collection, found, groups[0], edit)
 
 
+SEEN, CHANGED = "_taxonomy_seen", "_taxonomy_changed"
+"""The taxonomy and the chosen groups that this session saw last; the taxonomy and what others have done to them."""
+ELSEWHERE = "Another tab, another person or a job changed this taxonomy. Nothing was saved here."
+
+
+def _changed_elsewhere(found: Taxonomy) -> bool:
+    """Say what others have done to the chosen groups, and return whether this is still to be confirmed.
+
+    Leaving a text box and clicking a button can be two runs of the page, so a message of the first one alone would not
+    be seen, and the second one would write over what others did.
+    """
+    taxonomy, said = st.session_state.get(CHANGED, ("", []))
+    said = [*(said if taxonomy == found.name else []), *_news(found)]
+    st.session_state[CHANGED] = found.name, said
+    if not said:
+        return False
+    with st.container(border=True):
+        st.warning(ELSEWHERE)
+        for sentence in said:
+            st.text(sentence)
+        st.button("OK, edit it as it is now", key="tax_changed", on_click=st.session_state.pop, args=[CHANGED, None])
+    return True
+
+
+def _news(found: Taxonomy) -> list[str]:
+    """Return what has happened to the chosen groups since this session saw them; they stay chosen, typed texts stay.
+
+    The list of groups knows them by their names. Without this, a renamed group would no longer be chosen, and its card
+    would go, with the button that was clicked and the text that was typed.
+    """
+    taxonomy, seen = st.session_state.get(SEEN, ("", []))
+    now = {group.number: group for group in found.groups}
+    said: list[str] = []
+    for old in seen if taxonomy == found.name else ():
+        new = now.get(old.number)
+        if new is None:
+            said.append(f"{old.number} {old.name} is gone: removed or merged.")
+            said += [f"You typed: {typed}" for _, typed in _typed(old, old)]
+        elif (new.name, new.description, new.rule) != (old.name, old.description, old.rule):
+            what = f" is now called {new.name}." if new.name != old.name else ": the description or rule has changed."
+            said.append(f"{old.number} {old.name}{what}")
+            for box, typed in _typed(old, new):
+                st.session_state[box] = typed
+    if said:
+        chosen = [now[old.number] for old in seen if old.number in now]
+        st.session_state["tax_groups"] = [f"{group.number} {group.name}" for group in chosen]
+    return said
+
+
+def _typed(old: TaxonomyGroup, new: TaxonomyGroup) -> Iterator[tuple[str, str]]:
+    """Yield the boxes of a group in which something was typed, by their new keys, and the texts."""
+    for (stored, before), (_, after) in zip(_boxes(old), _boxes(new), strict=True):
+        typed = st.session_state.get(before, stored)
+        if typed != stored:
+            yield after, typed
+
+
+def _boxes(group: TaxonomyGroup) -> list[tuple[str, str]]:
+    """Return the contents and keys of a group's text boxes: a name that was saved gives a new box, which shows it."""
+    name, about = group.name, group.description
+    return [(name, f"tax_name_{group.number}_{name}"), (about, f"tax_about_{group.number}_{about}")]
+
+
 REMOVE = "Documents and the groups under them go to the group above, or to no group. You can undo it."
 REJECT = "The group is removed, and its documents go to the nearest other group. You can undo it."
 Edit = Callable[..., None]
@@ -161,8 +228,9 @@ def _one(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Ed
         marks = [word for word in ("locked", "proposed") if getattr(group, word)]
         chips([("", f"{group.path}"), ("documents", f"{group.total:,}"), *(("", mark) for mark in marks)])
         left, right = st.columns([1, 2])
-        name = left.text_input("Name", group.name, key=f"tax_name_{group.number}_{group.name}")
-        about = right.text_input("Description", group.description, key=f"tax_about_{group.number}_{group.description}")
+        (stored, name_box), (described, about_box) = _boxes(group)
+        name = left.text_input("Name", stored, key=name_box)
+        about = right.text_input("Description", described, key=about_box)
         with st.container(horizontal=True):
             same = "Change the name first." if name.strip() == group.name else ""
             if submitted("Save the name", same if name.strip() else NO_NAME, key="tax_name_do"):

@@ -1,6 +1,8 @@
 """Tasks of the Data page whose results are kept as runs: mistakes in texts and labels, and what is new."""
 
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -9,11 +11,21 @@ from ....indexer.store.runs import Item
 from ....indexer.wording import counted, shown_p
 from ...api import Collection
 from ...api.functions import among
-from ..jobs.panel import ask_name, may_start, start
-from ..page import empty, escape_markdown, link, popover, show_members, submitted
+from ..jobs.panel import ask_name, may_start, name_of, start
+from ..page import empty, escape_markdown, link, popover, sentences, show_members, submitted
 from ..workspace import Workspace
+from .deleting import show_deletion, texts_of
 
 NONE = "none"
+DUPLICATE = "duplicate"
+"""What a check calls copies."""
+EXACT, NEAR = "Exact copies", "Exact and near copies"
+COPIES = {
+    EXACT: "The same words, whatever their case, spaces, punctuation and metadata.",
+    NEAR: "Also those that share most of their sequences of words. Look at them first.",
+}
+KINDS = {"exact": "exact", "near": "near", "meaning": "by meaning"}
+"""Kinds of copies in the reasons of a check, and as the page says them."""
 
 DATE = "a date"
 
@@ -50,7 +62,7 @@ def _new_check(shelf: Workspace, collection: Collection, running: bool) -> None:
         start(shelf, collection, f"Check '{name}'", "check", "--name", name, *options, *replace)
 
 
-def _show_check(collection: Collection, name: str) -> None:
+def _show_check(shelf: Workspace, collection: Collection, name: str, running: bool) -> None:
     found = collection.run(name, CHECK)
     report = found.run.report
     st.caption(
@@ -69,7 +81,42 @@ def _show_check(collection: Collection, name: str) -> None:
             link("search", label, where=among(CHECK.column(name), "list", [item.name]))
     if nothing:
         st.caption(f"{'No findings now' if changed else 'Nothing found'}: {', '.join(nothing)}.")
+    if copies := next((item for item in items if item.name == DUPLICATE), None):
+        _show_kinds(copies)
+        _delete_copies(shelf, collection, running)
     show_members(collection, found.run, items, "Documents", "finding")
+
+
+def _show_kinds(item: Item) -> None:
+    """Say how many copies are exact, near and by meaning, where the run has kept the reason of each."""
+    kinds = Counter(why.partition(":")[0] for why in item.data["why"].values())
+    if kinds.total() == item.data["size"]:
+        st.caption("Duplicates: " + ", ".join(f"{kinds[kind]:,} {said}" for kind, said in KINDS.items() if kinds[kind]))
+
+
+def _delete_copies(shelf: Workspace, collection: Collection, running: bool) -> None:
+    """Offer to delete copies; they are looked for now, because the collection may have changed since the check."""
+    whole: Any = popover(
+        "Delete copies …", "copies", icon=":material/delete:", on_change="rerun", disabled=not may_start(running)
+    )
+    if not whole.open:
+        return
+    with whole, sentences():
+        which = st.radio("Copies", list(COPIES), key="copies-which", captions=list(COPIES.values()))
+        found = _copies(collection, which, str(collection.path), collection.documents_state())
+        if not found:
+            st.text("There are none now.")
+            return
+        st.text("One document of each group is kept: the first one that was added.")
+        texts = texts_of(collection, found)
+        show_deletion(shelf, name_of(collection), len(found), texts, ["--", *found], "copies-delete")
+
+
+@st.cache_data(show_spinner="Looking for copies …", max_entries=8)
+def _copies(_collection: Collection, which: str, path: str, state: tuple[object, ...]) -> list[str]:
+    del path, state  # the key
+    kinds: Any = ("exact",) if which == EXACT else ("exact", "near")
+    return sorted(_collection.duplicates(kinds=kinds).redundant)
 
 
 def show_watching(shelf: Workspace, name: str) -> None:
@@ -103,7 +150,8 @@ def _knows(kind: RunKind) -> bool:
     return kind.groups or kind is MAP
 
 
-def _show_watch(collection: Collection, name: str) -> None:
+def _show_watch(shelf: Workspace, collection: Collection, name: str, running: bool) -> None:
+    del shelf, running
     found = collection.run(name, WATCH)
     report = found.run.report
     compared = f"{counted(report['new'], 'new document')} and {report['old']:,} old"
@@ -132,7 +180,7 @@ def _show_kept(
     kind: RunKind,
     nothing: tuple[str, str, str],
     new: Callable[[Workspace, Collection, bool], None],
-    show: Callable[[Collection, str], None],
+    show: Callable[[Workspace, Collection, str, bool], None],
 ) -> None:
     """Draw the choice of a run with its result, or what there is to do as long as there is none.
 
@@ -144,7 +192,7 @@ def _show_kept(
         kind: The kind of run.
         nothing: A heading, a sentence and an icon for a collection without such runs.
         new: Draws the form of a new run; its last argument is whether a job is running.
-        show: Draws the result of the run of a name.
+        show: Draws the result of the run of a name; its last argument is whether a job is running.
     """
     collection = shelf.open(name)
     running = shelf.jobs.running(name) is not None
@@ -160,4 +208,4 @@ def _show_kept(
         popover(f"New {kind}", f"new-{kind}", icon=":material/add:", width="stretch", disabled=not may_start(running)),
     ):
         new(shelf, collection, running)
-    show(collection, chosen)
+    show(shelf, collection, chosen, running)

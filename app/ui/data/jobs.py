@@ -1,6 +1,5 @@
 """Cards of jobs: progress, result, and what can be done about each."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -103,8 +102,6 @@ AGAIN = {
     True: ("Resume", "Continues from there with the same command."),
     False: ("Run again", "Starts the same command from the beginning."),
 }
-NEWS = 600.0
-"""Seconds for which the end of a job is shown whatever collection is looked at."""
 STOPPED = ("cancelled", "killed", "failed")
 SHOWN_WORDS = 12
 """Arguments of a command that a card shows; a delete may name thousands of ids."""
@@ -143,7 +140,7 @@ def _sorted(jobs: list[Job], name: str | None) -> tuple[list[Job], list[Job]]:
             continue
         newest = job.collection not in seen
         seen.add(job.collection)
-        news = job.state != "done" or job.collection == name or time.time() - job.started - job.seconds < NEWS
+        news = job.state != "done" or job.collection == name
         (current if job.state == "running" or (newest and news) else earlier).append(job)
     return current, earlier
 

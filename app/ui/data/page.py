@@ -1,113 +1,23 @@
-"""The Data page: make collections, starting with the first one, add to them, delete, and look after them."""
+"""The Data page: make collections, starting with the first one, add to them, and look after them."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
-from ....indexer.wording import counted
-from ...api import Collection
-from ...api.functions import remove_collection
 from ...samples import SAMPLES
 from ..page import BEGUN, MADE, escape_markdown, go_to, sentences
 from ..workspace import Workspace, may_write
 from .adding import overviews, show_adding, show_making
 from .checks import show_checks, show_watching
-from .health import show_about, show_damaged, show_health
+from .deleting import show_deleting
+from .health import show_about, show_health
 from .overview import show_overview
-
-EXAMPLES = 10
-"""Documents that are shown."""
-SHOWN = 200
-"""Characters of a text that are shown."""
 
 DEMO = "demo"
 WHAT = (
     "Sonde finds texts by meaning. Give it a file or a folder of texts: it makes them searchable, draws a map of them, "
     "groups them by topic and labels them. Your texts stay on {place}."
 )
-
-
-def show_deleting(shelf: Workspace, name: str) -> None:
-    """Offer to delete documents by a filter or by ids, and the collection."""
-    busy = shelf.jobs.running(name) or shelf.jobs.behind(name)
-    if busy:
-        st.info(escape_markdown(f"{busy.title} is running. Wait until it ends, or cancel it, before you delete."))
-        return
-    documents, whole = st.columns(2, gap="large")
-    with documents:
-        st.markdown("**Documents**")
-        if not show_damaged(shelf, name):
-            _documents(shelf, name)
-    with whole:
-        st.markdown("**The collection**")
-        _whole(shelf, name)
-
-
-def _documents(shelf: Workspace, name: str) -> None:
-    how = st.segmented_control(
-        "By", ["Filter", "Ids"], default="Filter", required=True, key="delete-by", label_visibility="collapsed"
-    )
-    if how == "Filter":
-        _by_filter(shelf, name)
-    else:
-        _by_ids(shelf, name)
-
-
-def _by_filter(shelf: Workspace, name: str) -> None:
-    collection = shelf.open(name)
-    where = st.text_input("Filter", key="delete-where", placeholder="stars <= 2 AND date < '2020-01-01'").strip()
-    if not where:
-        known = [f"{field} ({type})" for field, type in collection.fields().items()]
-        st.caption(escape_markdown(f"The condition of an SQL WHERE. Columns: {', '.join(known) or 'none'}."))
-        return
-    count, examples = _passing(collection, where)
-    if not count:
-        st.info("No document matches this filter.")
-        return
-    st.dataframe(examples, hide_index=True)
-    label = f"Delete {counted(count, 'document')}"
-    if st.button(label, key="delete-passing", type="primary", icon=":material/delete:"):
-        _delete(shelf, name, label, ["--where", where])
-
-
-def _passing(collection: Collection, where: str) -> tuple[int, list[dict[str, str]]]:
-    """Return how many documents pass a filter, and the first of them."""
-    count, first = collection.matching(where, EXAMPLES, SHOWN)
-    return count, [{"id": each.id, "title": each.title, "text": each.text} for each in first]
-
-
-def _by_ids(shelf: Workspace, name: str) -> None:
-    given = st.text_area("Ids, one per line", key="delete-ids", height=120)
-    ids = list(dict.fromkeys(line.strip() for line in given.splitlines() if line.strip()))
-    if not ids:
-        return
-    label = f"Delete {counted(len(ids), 'document')}"
-    if st.button(label, key="delete-named", type="primary", icon=":material/delete:"):
-        _delete(shelf, name, label, ["--", *ids])
-
-
-def _delete(shelf: Workspace, name: str, label: str, what: list[str]) -> None:
-    shelf.jobs.start(f"{label} of {name}", name, ["delete", str(shelf.path(name)), "--json", *what])
-    for key in ("delete-where", "delete-ids"):
-        st.session_state.pop(key, None)
-    st.rerun()
-
-
-def _whole(shelf: Workspace, name: str) -> None:
-    st.text("Deletes all its documents, embeddings and runs. You cannot undo this.")
-    with st.form("delete-collection", border=False):
-        typed = st.text_input("Type the name of the collection to confirm", key="delete-name", autocomplete="off")
-        if not st.form_submit_button("Delete the collection", icon=":material/delete_forever:"):
-            return
-    if typed.strip() != name:
-        st.warning(f"Not deleted. Type {escape_markdown(name)} to confirm.")
-        return
-    remove_collection(shelf.path(name))
-    for job in shelf.jobs.of(name):
-        shelf.jobs.forget(job)
-    st.session_state.pop("collection", None)
-    st.query_params.pop("collection", None)
-    st.rerun()
 
 
 NEW = "New collection"

@@ -57,7 +57,33 @@ def show_counts(counts: Mapping[str, int], total: int) -> None:
         st.caption(f"and {counted(len(ranked) - MOST, 'more label')}")
 
 
-def show_outcome(collection: Collection, run: Run, items: list[Item], *, changeable: bool) -> None:
+NOT_CALIBRATED = (
+    "The engine similarity chooses the best label even if none fits well, unless it may answer none of these. Its "
+    "probabilities put texts in order, but they are not calibrated: 1.00 does not mean that the label is right. The "
+    "engine nli is more careful."
+)
+
+
+def _newer(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
+    """Say how many documents were added since a run, and let them be labelled; labels adapt, so all are labelled."""
+    newer = len(collection) - run.documents
+    if newer <= 0 or run.parameters.get("where"):
+        return
+    left, right = st.columns([4, 2], vertical_alignment="center")
+    new = f"{counted(newer, 'document')} of {len(collection):,} {'is' if newer == 1 else 'are'}"
+    left.info(f"{new} not labelled, because the run is older.")
+    if run.parameters.get("engine") in ENGINES:
+        with (
+            right,
+            popover("Label them", "newer", icon=":material/update:", disabled=not may_start(running)),
+            sentences(),
+        ):
+            _label_again(shelf, collection, run)
+
+
+def show_outcome(
+    shelf: Workspace, collection: Collection, run: Run, items: list[Item], *, changeable: bool, running: bool
+) -> None:
     """Show the distribution, the documents of a label, and what can be done with the run."""
     report = run.report
     cells = st.columns(4)
@@ -71,6 +97,9 @@ def show_outcome(collection: Collection, run: Run, items: list[Item], *, changea
     st.caption(_made(run))
     if run.parameters.get("engine") == "similarity":
         warn_of_static(str(run.parameters.get("model")))
+        st.caption(NOT_CALIBRATED)
+    if changeable:
+        _newer(shelf, collection, run, running)
     show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)
     show_members(collection, run, items, "Documents labelled", "label")
     if changeable:
@@ -220,7 +249,7 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
 
 def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
     st.text(
-        f"All documents of the run {run.name} are labelled again with your corrections. "
+        f"All documents of the run {run.name} are labelled again, new ones too, with your corrections. "
         "The corrections are kept. Labels that you renamed get their original names."
     )
     replace = ask_replace(run.name, "again")

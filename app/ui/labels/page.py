@@ -14,7 +14,7 @@ from ..jobs.panel import ask_name, labels_file, may_start, show_work, start
 from ..page import empty, escape_markdown, popover, sentences, show_text, submitted
 from ..words import in_pages
 from ..workspace import Workspace, may_write
-from .outcome import show_counts, show_outcome, show_review, show_truth, warn_of_static
+from .outcome import NOT_CALIBRATED, show_counts, show_outcome, show_review, show_truth, warn_of_static
 
 TRIED = 50
 SHORT = 160
@@ -62,6 +62,7 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         st.error(escape_markdown(problem))
     elif engine == "similarity":
         warn_of_static(collection.model)
+        st.caption(NOT_CALIBRATED)
     if not problem and st.session_state.get("_tried") == asked:
         _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
 
@@ -176,7 +177,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             show_truth(collection, run)
         else:
             found = collection.counted_run(run)
-            show_outcome(collection, found.run, found.items, changeable=may_write())
+            show_outcome(shelf, collection, found.run, found.items, changeable=may_write(), running=running)
 
 
 def _chosen(runs: list[Run]) -> tuple[Run | None, str]:

@@ -10,14 +10,17 @@ from ....pipelines.search.results import Results
 from ...api import Collection
 from ...api.looks import State
 from ..browser import show_top
+from ..drawer import show_opener
 from ..jobs.panel import name_of, show_work
-from ..page import empty, escape_markdown, is_digest, sentences, shortened
+from ..page import empty, escape_markdown, is_digest, sentences, shortened, show_text
 from ..workspace import Workspace
 from .aside import show_aside
 from .ask import LIKE, WIDE, SearchForm, ask, page_of, wide
 from .hits import show_hits
 
 SHORT = 80
+LISTED = 280
+"""Characters of the texts in a list of documents."""
 
 
 def show_start(collection: Collection) -> None:
@@ -58,13 +61,37 @@ def show(shelf: Workspace, collection: Collection) -> None:
         show_work(shelf, collection)
     asked = ask(collection)
     if asked.like is None and not asked.query.strip():
-        show_start(collection)
+        if asked.settings.where:
+            with sentences():
+                _show_passing(collection, asked.settings.where, asked.settings.k)
+        else:
+            show_start(collection)
         return
     if asked.like is not None:
         _show_like(collection, asked.like)
     with sentences(), st.spinner("Searching …", show_time=True):
         every = wide(collection, asked)
         _show_found(collection, asked, every)
+
+
+def _show_passing(collection: Collection, where: str, size: int) -> None:
+    """List the documents that pass a filter, in the order in which they were added."""
+    count, _ = collection.matching(where, 0)
+    if not count:
+        empty("Nothing found", "No document passes the filters.", ":material/search_off:")
+        return
+    st.caption(f"{counted(count, 'document')} with these filters, in the order added. Type a query to rank them.")
+    listed = st.container()
+    pages = math.ceil(count / size)
+    number = st.pagination(pages, key=f"listed:{hashlib.sha256(where.encode()).hexdigest()[:16]}") if pages > 1 else 1
+    _, first = collection.matching(where, number * size, LISTED + 1)
+    with listed:
+        for each in first[(number - 1) * size :]:
+            with st.container(border=True, gap="small"):
+                if each.title.strip():
+                    show_text(each.title)
+                show_text(shortened(each.text, LISTED), small=True)
+                show_opener(collection, each.id, "listed")
 
 
 def _show_like(collection: Collection, id: str) -> None:
@@ -82,7 +109,7 @@ def _back() -> None:
 
 def _show_found(collection: Collection, asked: SearchForm, every: Results) -> None:
     if not len(every):
-        _show_nothing(every)
+        _show_nothing(every, asked)
         return
     pages = math.ceil(len(every) / asked.settings.k)
     left, right = st.columns([7, 3], gap="large")
@@ -133,10 +160,9 @@ def _show_how(results: Results, every: Results) -> None:
         st.info(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/info:")
 
 
-def _show_nothing(every: Results) -> None:
+def _show_nothing(every: Results, asked: SearchForm) -> None:
     why = " ".join(escape_markdown(note[:1].upper() + note[1:] + ".") for note in every.notes)
-    ways = (
-        "Try other words, or hybrid or dense mode. "
-        "Or open Filters: a filter or the minimum similarity may exclude hits."
-    )
-    empty("Nothing found", f"{why}\n\n{ways}", ":material/search_off:")
+    mode = ", or hybrid or dense mode" if asked.settings.mode == "lexical" else ""
+    limits = " Or open Filters: a filter or the minimum similarity may exclude hits."
+    narrowed = asked.settings.where or asked.settings.threshold is not None
+    empty("Nothing found", f"{why}\n\nTry other words{mode}.{limits if narrowed else ''}", ":material/search_off:")

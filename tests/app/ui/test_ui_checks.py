@@ -65,6 +65,33 @@ def test_a_check_of_what_has_changed_since_says_so(pages: Pages) -> None:
     assert "No findings now: very short, cut off." in said
 
 
+def test_copies_are_told_apart_and_deleted_after_a_second_click(pages: Pages, monkeypatch) -> None:
+    long = " ".join(f"word{n}" for n in range(40))
+    texts = [long, long, f"{long} more", long.upper(), "The screen broke."]
+    collection = pages.collection("reviews", [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)])
+    collection.check(kinds=["duplicate"])
+    started: list[tuple[str, ...]] = []
+
+    def start(self: Jobs, title: str, collection: str, command: tuple[str, ...]) -> object:
+        started.append(tuple(command))
+        st.stop()
+
+    monkeypatch.setattr(Jobs, "start", start)
+    page = pages.open("data", do="Check")
+    assert "Duplicates: 2 exact, 1 near" in shown(page)
+    assert "copies-delete" not in [button.key for button in page.button]
+    page.session_state["popover-copies-0"] = True
+    page.run()
+    assert "Delete 2 documents of reviews? You cannot undo this." in shown(page)
+    page.radio(key="copies-which").set_value("Exact and near copies").run()
+    assert "Delete 3 documents of reviews? You cannot undo this." in shown(page)
+    page.radio(key="copies-which").set_value("Exact copies").run()
+    page.button(key="copies-delete").click().run()
+    [command] = started
+    assert (command[0], command[2:]) == ("delete", ("--json", "--", "d1", "d3"))
+    unread(page)
+
+
 def test_a_running_job_is_drawn_once(pages: Pages) -> None:
     collection = made(pages)
     job = kept_job(pages, ["check", "reviews.sonde"], collection="reviews", code=None)

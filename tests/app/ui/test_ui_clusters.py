@@ -210,6 +210,21 @@ def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Co
     assert "0 is expected by chance" in helps["ARI"]
 
 
+def test_a_level_that_was_reduced_is_named_and_has_no_figures_of_other_groups(pages: Pages) -> None:
+    pytest.importorskip("evoc")
+    made = shop(pages)
+    made.topics(names="terms")
+    before, level = shown(pages.open("clusters", collection="shop")), made.run("topics").run.report["level"]
+    assert "Silhouette" in before and "Stability" in before
+    size = made.topic_run().levels[level]
+    made.topic_run().reduce(2)
+    page = pages.open("clusters", collection="shop")
+    [choice] = [each for each in page.segmented_control if each.label == "Level"]
+    assert f"{level}, changed (2)" in choice.options and f"{level} ({size})" not in choice.options
+    assert "Topics 2" in shown(page)
+    assert "Silhouette" not in shown(page) and "Stability" not in shown(page)
+
+
 def test_a_level_of_topics_is_chosen(pages: Pages) -> None:
     pytest.importorskip("evoc")
     made = shop(pages)

@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
+from ui_overview import kept_job
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: a fixture)
 
 from sonde.app.http.guard import add_key
@@ -331,3 +332,19 @@ def test_a_click_on_a_download_does_not_draw_the_page(checkout: Path) -> None:
     ]
     assert len(calls) >= 5
     assert [name for name, given in calls if given.get("on_click") != "'ignore'"] == []
+
+
+def test_while_the_first_collection_is_indexed_the_pages_say_so(pages: Pages) -> None:
+    assert "No collection yet" in shown(pages.open("clusters"))
+    kept_job(pages, ["index", "rows.csv"], collection="rows", code=None)
+    said = shown(pages.open("clusters"))
+    assert "The first collection is being indexed." in said and "No collection yet" not in said
+
+
+def test_a_finished_job_of_another_collection_is_no_card(pages: Pages) -> None:
+    pages.collection("shop")
+    pages.collection("other")
+    job = kept_job(pages, ["verify", "other.sonde"], collection="other")
+    keys = [button.key for button in pages.open("data", collection="shop").button]
+    assert f"forget-{job.id}" not in keys and "forget-earlier" in keys
+    assert f"forget-{job.id}" in [button.key for button in pages.open("data", collection="other").button]

@@ -11,6 +11,7 @@ from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture
 
 from sonde.app.api import Collection
 from sonde.app.ui.labels import outcome
+from sonde.app.ui.page import shown_score
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import LabelSettings, NliJudge, corrections, label_collection
@@ -81,6 +82,25 @@ def test_labels_by_similarity_over_a_static_model_have_a_warning(pages: Pages, m
     page = pages.open("labels", collection="shop", labels=TYPED)
     assert "similarity labels are often wrong" in page.warning[0].value
     assert not pages.open("labels", collection="shop", labels=TYPED, engine="nli").warning
+
+
+def test_probabilities_of_similarity_are_not_called_calibrated(pages: Pages, labelled: Collection) -> None:
+    said = shown(pages.open("labels", collection="shop"))
+    assert "probability (not calibrated) " in said and "1.00 does not mean that the label is right" in said
+    assert [shown_score(score) for score in (-0.001, 0.0, -0.25)] == ["0.00", "0.00", "-0.25"]
+
+
+def test_documents_added_since_a_run_are_counted_and_labelled(
+    pages: Pages, labelled: Collection, started: Started
+) -> None:
+    assert "not labelled" not in shown(pages.open("labels", collection="shop"))
+    labelled.put([{"id": "new", "text": "A parcel that came later."}])
+    page = pages.open("labels", collection="shop")
+    assert "1 document of 121 is not labelled, because the run is older." in shown(page)
+    page.checkbox(key="again_replace:labels").check().run()
+    page.button(key="again_do").click().run()
+    assert started.commands[-1][0] == "label" and started.commands[-1][-1] == "--replace"
+    unread(page)
 
 
 def test_a_judge_gets_a_budget(pages: Pages, started: Started) -> None:

@@ -55,6 +55,27 @@ def test_before_a_query(pages: Pages) -> None:
     assert len(hits(page)) > 0
 
 
+def test_filters_without_a_query_list_what_passes(pages: Pages) -> None:
+    """A link such as "duplicate: 177" of a check led to an empty page."""
+    pages.collection("days", DAYS)
+    page = pages.open("search", where="stars = 2")
+    said = shown(page)
+    assert "48 documents with these filters, in the order added." in said
+    texts = [line for line in said.splitlines() if line.startswith("Parcel number")]
+    assert texts == [f"Parcel number {n} came late to the door." for n in range(2, 50, 5)]
+    page = pages.open("search", where="stars = 9")
+    assert "No document passes the filters." in shown(page)
+    unread(page)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "lexical"])
+def test_what_to_try_where_nothing_is_found_fits_the_mode(pages: Pages, mode: str) -> None:
+    pages.collection("days", DAYS)
+    page = pages.open("search", q="zzz", mode=mode, where="stars = 9")
+    assert ("hybrid or dense mode" in shown(page)) == (mode == "lexical")
+    assert "Try other words" in shown(page) and "a filter" in shown(page)
+
+
 @pytest.mark.parametrize(("command", "seen"), [("index", 1), ("label", 0)])
 def test_an_index_run_is_seen_beside_the_hits(pages: Pages, command: str, seen: int) -> None:
     pages.collection()

@@ -108,6 +108,38 @@ def test_what_cannot_be_is_said(pages: Pages, kept: Collection) -> None:
     assert "cannot be removed" in shown(page) and "unlock that first" in shown(page)
 
 
+def test_a_group_that_was_changed_elsewhere_keeps_what_was_typed(pages: Pages, kept: Collection) -> None:
+    """Its card was gone, and the click and the typed name with it, without a word."""
+    kept.edit_taxonomy("describe", groups=[1], description="old")
+    name = kept.taxonomy()[1].name
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"1 {name}"]).run()
+    kept.edit_taxonomy("rename", groups=[1], name="Theirs")
+    page.text_input(key=f"tax_name_1_{name}").set_value("Mine")
+    page.text_input(key="tax_about_1_old").set_value("my words")
+    for _ in range(2):  # a browser can leave the box in one run and click in the next one
+        page.button(key="tax_name_do").click().run()
+        assert "Nothing was saved here." in shown(page) and f"1 {name} is now called Theirs." in shown(page)
+        assert kept.taxonomy()[1].name == "Theirs"
+    assert page.multiselect(key="tax_groups").value == ["1 Theirs"]
+    assert page.text_input(key="tax_name_1_Theirs").value == "Mine"
+    assert page.text_input(key="tax_about_1_old").value == "my words"
+    page.button(key="tax_changed").click().run()
+    page.button(key="tax_name_do").click().run()
+    assert kept.taxonomy()[1].name == "Mine" and "Nothing was saved" not in shown(page)
+
+
+def test_a_group_that_was_removed_elsewhere_is_named_with_what_was_typed(pages: Pages, kept: Collection) -> None:
+    name = kept.taxonomy()[1].name
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"1 {name}"]).run()
+    kept.edit_taxonomy("remove", groups=[1])
+    page.text_input(key=f"tax_name_1_{name}").set_value(MARKUP)
+    page.button(key="tax_name_do").click().run()
+    assert f"1 {name} is gone: removed or merged.\nYou typed: {MARKUP}" in shown(page)
+    unread(page)
+
+
 def test_hostile_names_are_text(pages: Pages) -> None:
     made = shop(pages, hostile=True)
     made.edit_taxonomy("add", name=MARKUP, description=MARKUP)
