@@ -234,8 +234,8 @@ def in_options(sentence: str) -> str:
     return sentence.render(option) if isinstance(sentence, Message) else sentence
 
 
-def quoted(collection: Path) -> str:
+def quoted(collection: Path | str) -> str:
     """Return a collection for a command line, also one in an object store: `Path` takes a slash from "s3://"."""
     from ..api.functions import address_of
 
-    return quote(address_of(collection) or str(collection))
+    return quote(address_of(Path(collection)) or str(collection))
