@@ -192,7 +192,7 @@ class Editing(Opened):
 
         Example:
             >>> shop.export_taxonomy("documents").splitlines()[0]
-            'id,group,path,score,locked'
+            'id,group,path,score,locked,name'
         """
         from ...pipelines.taxonomy import export_taxonomy
 

@@ -25,9 +25,9 @@ def test_lines_name_their_shard_and_its_size(tmp_path: Path) -> None:
     found = []
     for count in (40, 80):
         lines = [event for event in told(rows[:count], tmp_path / "c.sonde") if isinstance(event, str)]
-        pattern = re.compile(r"shard (\d) of 2: FAISS index: (\d+) vectors: exact")
+        pattern = re.compile(r"shard (\d\d) \([12] of 2\): FAISS index: (\d+) vectors: exact")
         faiss = [pattern.match(line) for line in lines if "FAISS" in line]
-        assert [each and each[1] for each in faiss] == ["1", "2"]
+        assert [each and each[1] for each in faiss] == ["00", "01"]
         found.append(sum(int(each[2]) for each in faiss if each))
     assert found == [40, 80]
 
