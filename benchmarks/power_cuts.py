@@ -47,7 +47,7 @@ SLOW = ("topics", "map")
 """Commands that are tried only if they are asked for: they write as `cluster` does, and take seconds."""
 FAILS_ON = 300
 """Seconds after which a state counts as failed."""
-NONE_YET = ("there is no collection at", "is not a Sonde collection", "is empty: its first `sonde index`")
+NONE_YET = ("there is no collection at", "is not a Sonde collection", "is unfinished: its first `sonde index`")
 IGNORED = ("-shm", "writer.json", "writer.lock")
 """Files that do not make two states differ."""
 MISSES = 2_000

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import SondeError, WriterBusyError
 from ..files import link_or_copy, make_folder, remove_folder, sha256, sync_folder
+from ..store.lock import unfinished
 from . import COLLECTION, address_of
 from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
 from .layout import DIGITS, RUNS, Published, ShardedGeneration
@@ -231,7 +232,7 @@ def opened_copy(path: str | Path) -> Path | None:
     if folder is None:
         raise SondeError(f"there is no collection at {address}", code="no-collection")
     if newest_generation(LocalTruth(folder), folder) is None:
-        raise SondeError(f"{address} is empty: its first `sonde index` was stopped; run it again")
+        raise unfinished(address)
     return folder
 
 

@@ -13,7 +13,7 @@ from ..store.collection import LoadEncoder, StoredCollection
 from ..store.elsewhere import Elsewhere
 from ..store.export import ORIGIN
 from ..store.joined import JoinedCatalog, Numbers
-from ..store.lock import no_collection, refuse_links, writer_lock
+from ..store.lock import no_collection, refuse_links, unfinished, writer_lock
 from ..store.view import View
 from . import COLLECTION
 from .bucket import bucket_of
@@ -263,7 +263,7 @@ class ShardedCollection(StoredCollection):
                 if stored is None and not (self.path / COLLECTION).exists():
                     raise no_collection(self.path)
                 if stored is None:
-                    raise SondeError(f"{self.named} is empty: its first `sonde index` was stopped; run it again")
+                    raise unfinished(self.named)
                 if len(stored.shards) != self._sharding.shards:
                     said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
                     said += f", not {self._sharding.shards}: restore the collection from a backup"

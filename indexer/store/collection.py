@@ -16,7 +16,7 @@ from ..progress import Notify, silent
 from . import schema
 from .catalog import Catalog, connect_catalog
 from .derived import Loaded
-from .lock import no_collection, refuse_links, whole_of, writer_lock
+from .lock import no_collection, refuse_links, unfinished, whole_of, writer_lock
 from .view import Generation, View
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class StoredCollection:
         """
         stored = self.get("model")
         if stored is None:
-            raise SondeError(f"{self.named} is empty: its first `sonde index` was stopped; run it again")
+            raise unfinished(self.named)
         known = self._spec
         if known is None or known[0] != stored:
             known = self._spec = (stored, ModelSpec.from_dict(stored))

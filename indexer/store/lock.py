@@ -166,6 +166,11 @@ def no_collection(folder: Path, why: str = "") -> SondeError:
     return SondeError(f"{folder} is not a Sonde collection: {why or _held(folder)}", code="no-collection")
 
 
+def unfinished(named: object) -> SondeError:
+    """Return the error for a collection whose first run was stopped before its first commit; its work is kept."""
+    return SondeError(f"{named} is unfinished: its first `sonde index` was stopped; run it again to continue")
+
+
 def whole_of(folder: Path) -> Path:
     """Return the collection that a folder, such as that of a shard, is a part of; else the folder itself."""
     return next((each for each in folder.parents if _is_part(folder, each)), folder)

@@ -328,7 +328,7 @@ def test_a_stopped_first_run_is_said(machines: Machines) -> None:
         machines.index(rows(5), shards=2)
     machines.before = lambda _: None
     machines.use("two")
-    with pytest.raises(SondeError, match=r"s3://shop/reviews.sonde is empty: its first `sonde index` was stopped"):
+    with pytest.raises(SondeError, match=r"s3://shop/reviews.sonde is unfinished: its first `sonde index` was stopped"):
         machines.open()
     machines.index(rows(5))
     assert len(machines.open()) == 5

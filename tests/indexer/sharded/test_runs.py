@@ -214,7 +214,7 @@ def test_a_first_run_that_was_stopped(tmp_path: Path):
 
     with pytest.raises(KeyboardInterrupt, match="stopped here"):
         index_sharded(rows(9), folder, 2, encoder=FakeEncoder(), runner=stopped)  # type: ignore[arg-type]
-    with pytest.raises(SondeError, match=r"is empty: its first `sonde index` was stopped; run it again"):
+    with pytest.raises(SondeError, match=r"is unfinished: its first `sonde index` was stopped; run it again"):
         Collection.open(folder)
     assert run(folder, rows(9)).added == 9
     assert len(Collection.open(folder, encoder=FakeEncoder())) == 9  # type: ignore[arg-type]

@@ -169,7 +169,7 @@ def test_a_collection_whose_first_run_was_killed(sonde: Command, tmp_path: Path)
         "repair",
     ):
         name, *rest = (name,) if isinstance(name, str) else name
-        sonde(name, folder, *rest).refused("c.sonde is empty")
+        sonde(name, folder, *rest).refused("c.sonde is unfinished")
     assert sonde("index", source, "--to", folder).code == 0
     assert problems(folder) == []
 
