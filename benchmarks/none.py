@@ -28,6 +28,7 @@ from sonde.indexer.store.view import document_vectors, normalized
 from sonde.pipelines.label import make_labels
 from sonde.pipelines.label.carry import adjusted
 from sonde.pipelines.label.labels import probabilities
+from sonde.pipelines.label.margins import Margins
 from sonde.pipelines.label.none import CONFORMAL, chances, evidence, recalibrated, refused
 from sonde.pipelines.label.review import UNCERTAIN
 from sonde.pipelines.label.scores import adapted_margins, label_vectors
@@ -137,6 +138,7 @@ def tell(vectors: np.ndarray, truth: np.ndarray, names: np.ndarray) -> dict[str,
         none = chances(vectors, names[rest])
         row = {"cosine": roc_auc_score(foreign, -cosines.max(axis=1)), "none": roc_auc_score(foreign, none)}
         row |= {"error": calibration(none, foreign), "said": none.mean(), "foreign": foreign.mean()}
+        row |= of_labels(vectors, truth, names, rest, none)
         row["promise 0.1"] = promised(none, foreign, np.empty(0, np.int64))
         known = [np.random.default_rng((draw, n)).choice(len(truth), CONFORMAL, replace=False) for n in range(20)]
         again = [recalibrated(none, each, ~foreign[each][:, None]) for each in known]
@@ -145,11 +147,33 @@ def tell(vectors: np.ndarray, truth: np.ndarray, names: np.ndarray) -> dict[str,
         rows.append(row)
     given, whole = adapted_margins(vectors, names).argmax(axis=1), chances(vectors, names)
     right = given == truth
-    found = {key: round(float(np.mean([row[key] for row in rows])), 3) for key in rows[0]}
+    all_labels = of_labels(vectors, truth, names, np.arange(len(names)), whole)
+    few = np.sort(np.random.default_rng(0).choice(len(names), min(8, len(names) // 3), replace=False))
+    found = {f"{key}, few labels": value for key, value in of_labels(vectors, truth, names, few).items()}
+    found = {key: round(float(value), 3) for key, value in found.items()}
+    found |= {f"{key}, all labels": round(float(value), 3) for key, value in all_labels.items()}
+    found |= {key: round(float(np.nanmean([row[key] for row in rows])), 3) for key in rows[0]}
     return found | {
         "accuracy": round(float(right.mean()), 3), "with --none": round(float((right & (whole < 0.5)).mean()), 3),
         "refused of whole": round(float((whole >= 0.5).mean()), 3),
     }  # fmt: skip
+
+
+def of_labels(
+    vectors: np.ndarray, truth: np.ndarray, names: np.ndarray, kept: np.ndarray, none: np.ndarray | None = None
+) -> dict[str, float]:
+    """Return how right the probabilities of the given labels are: the softmax alone, and what a run stores."""
+    none = chances(vectors, names[kept]) if none is None else none
+    margins = Margins(adapted_margins(vectors, names[kept]), adapted=True)
+    right = kept[margins.margins.argmax(axis=1)] == truth
+    softmax, stored = (
+        each.max(axis=1) for each in (probabilities(margins.margins, False), margins.probabilities(False, none))
+    )
+    sure = {
+        f"right above 0.9, {what}": right[best > 0.9].mean() if best.max() > 0.9 else np.nan
+        for what, best in (("softmax", softmax), ("stored", stored))
+    }
+    return {"error, softmax": calibration(softmax, right), "error, stored": calibration(stored, right), **sure}
 
 
 def promised(none: np.ndarray, foreign: np.ndarray, known: np.ndarray) -> float:

@@ -191,7 +191,8 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
 
 def score_name(run: Run) -> str:
     """Return what the score of a run's members is; docs/labelling.md says which probabilities are not calibrated."""
-    loose = run.kind is LABEL and run.parameters.get("engine") in ("similarity", "ensemble", "reranker")
+    engine, several = run.parameters.get("engine"), run.parameters.get("multi_label")
+    loose = run.kind is LABEL and (engine in ("ensemble", "reranker") or (engine == "similarity" and several))
     return f"{run.kind.score} (not calibrated)" if loose else run.kind.score
 
 

@@ -44,8 +44,6 @@ HALF = 0.5
 """Chance of none from which a text is refused, without a promised rate."""
 CONFORMAL = 50
 """Minimum number of corrections to measure the promised rate on them, and to recalibrate the chances."""
-QUICK = 20_000
-"""Maximum number of texts whose chances are measured although no text is to be refused: about 5 s."""
 GRIP = 0.25
 """Weight of the prior that keeps the chances as they are when corrections recalibrate them."""
 
@@ -55,10 +53,9 @@ def refusal(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return each text's chance of none, float64 [n], and which texts are refused, bool [n].
 
-    The first is None if a text may get several labels, or if more than 20,000 texts are labelled and none is to be
-    refused. The second is None if the settings refuse no text.
+    The first is None if a text may get several labels. The second is None if the settings refuse no text.
     """
-    if settings.multi_label or (len(corpus) > QUICK and not settings.refuses):
+    if settings.multi_label:
         return None, None
     none = recalibrated(chances(corpus.vectors, of_labels, settings.seed), corpus.known, corpus.truth)
     return none, refused(none, settings.promise, corpus.known, corpus.truth) if settings.refuses else None

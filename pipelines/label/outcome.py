@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.store.tabular import Shown
-from .labels import NONE, NONE_NAME, Label, probabilities
+from .labels import NONE, NONE_NAME, Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class LabelReport(Shown):
         corrected: Number of documents with corrected labels.
         changed: Number of documents that changed during the run; they have no label.
         seconds: Duration in seconds.
-        likely_none: Number of documents that more likely than not fit no label; None if not measured: with several
-            labels per text, or above 20,000 documents unless texts are refused.
+        likely_none: Number of documents that more likely than not fit no label; None with several labels per
+            text.
         doubtful: Names of labels that a third of all documents got, mostly by a narrow margin.
         notes: What to check and what to do about it, in sentences.
     """
@@ -91,7 +91,7 @@ class LabelReport(Shown):
 
 
 def decide(
-    margins: np.ndarray, multi_label: bool, least: float,
+    shares: np.ndarray, multi_label: bool, least: float,
     none: np.ndarray | None = None, refused: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Assign labels to texts; return int64 texts, int64 labels and float64 scores, ordered by text.
@@ -100,13 +100,12 @@ def decide(
     label -1 and its chance of none.
 
     Args:
-        margins: float [n, labels], log-odds.
+        shares: float [n, labels], the probability of each label.
         multi_label: Whether a text may get several labels.
         least: Minimum probability of a label.
         none: float [n], the chance of none of each text, if there is one.
         refused: bool [n], the texts that get no label; none of them if None.
     """
-    shares = probabilities(margins, multi_label)
     best = shares.argmax(axis=1)
     given = shares >= max(least, 1e-12) if multi_label else np.zeros(shares.shape, bool)
     if not multi_label:
@@ -149,12 +148,12 @@ def apply_corrections(
 
 
 def classified(
-    margins: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str,
+    shares: np.ndarray, labels: Sequence[Label], multi_label: bool, least: float, engine: str, model: str,
     none: np.ndarray | None = None, refused: np.ndarray | None = None,
 ) -> list[Classified]:  # fmt: skip
-    """Return the labels of each text and the probabilities of all labels; see `decide` for the last two arguments."""
+    """Return the labels of each text and the probabilities of all labels; see `decide` for the arguments."""
     found: list[Classified] = []
-    for place, row in enumerate(probabilities(margins, multi_label)):
+    for place, row in enumerate(shares):
         order = np.argsort(-row, kind="stable")
         given = [n for n in order.tolist() if row[n] >= least][: None if multi_label else 1]
         kept = () if refused is not None and refused[place] else tuple(labels[n].name for n in given)
@@ -188,7 +187,7 @@ def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, ap
 
 
 def beside_refusal(
-    close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None, margins: np.ndarray
+    close: dict[str, np.ndarray], none: np.ndarray | None, refused: np.ndarray | None, shares: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return what `closeness` returns for a run that refuses texts.
 
@@ -200,11 +199,10 @@ def beside_refusal(
         close: What `closeness` returned.
         none: float [n], the chance of none of each text, if there is one.
         refused: bool [n], the texts that get no label; none of them if None.
-        margins: float [n, labels], log-odds.
+        shares: float [n, labels], the probability of each label.
     """
     if none is None or refused is None or not refused.any():
         return close
-    shares = probabilities(margins, False)
     apart = np.abs(none - none[refused].min()).astype(np.float32)
     nearly = ~refused & (apart < close["margins"])
     others = np.where(refused, shares.argmax(axis=1), np.where(nearly, NONE, close["others"]))
@@ -215,7 +213,7 @@ def beside_refusal(
     }  # fmt: skip
 
 
-def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
+def closeness(shares: np.ndarray, multi_label: bool, least: float) -> dict[str, np.ndarray]:
     """Return what a run stores for review: float32 [n] "margins", int32 [n] "others", float32 [n] "other_scores".
 
     With one label per text, the margin is the difference between the two best probabilities, and the other is the
@@ -223,7 +221,6 @@ def closeness(margins: np.ndarray, multi_label: bool, least: float) -> dict[str,
     is NaN. If no label reaches `least`, the other is the best label. With several labels per text, the margin is the
     smallest distance of a probability from `least`, and the other is its label.
     """
-    shares = probabilities(margins, multi_label)
     rows = np.arange(len(shares))
     if multi_label or shares.shape[1] == 1:
         apart = np.abs(shares - least)

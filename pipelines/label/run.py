@@ -92,19 +92,19 @@ def label_collection(
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
         none, no_label = refusal(corpus, of_labels, settings)
         texts, numbers, scores, lost = _decided(found, made, corpus, settings, none, no_label)
-        close = closeness(found.margins, settings.multi_label, settings.least)
+        shares = found.probabilities(settings.multi_label, none)
         model = judge.model if judge else encoder.spec.name
         seconds = time.monotonic() - began
         report = replace(
             _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds),
             likely_none=None if none is None else int((none >= HALF).sum()),
-            doubtful=doubtful(made, numbers, texts, close["margins"]),
+            doubtful=doubtful(made, numbers, texts, found.leads(settings.multi_label)),
         )
         new = NewRun(
             kind=LABEL, name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
-            arrays=_review(docs, close, none, no_label, found.margins),
+            arrays=_review(docs, shares, settings, none, no_label),
         )  # fmt: skip
         changed = write_run(collection, new, snapshot, replace=settings.replace)
     static = engine == "similarity" and collection.spec.kind == "static"
@@ -118,23 +118,26 @@ def _decided(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:  # fmt: skip
     """Return what `decide` returns with the corrections applied, and notes on labels that lost documents to them."""
     rule = settings.multi_label, settings.least, none, refused
-    texts, numbers, scores = apply_corrections(*decide(found.margins, *rule), corpus.known, corpus.truth)
+    given = decide(found.probabilities(settings.multi_label, none), *rule)
+    texts, numbers, scores = apply_corrections(*given, corpus.known, corpus.truth)
     if found.before is None or not len(corpus.known):
         return texts, numbers, scores, []
-    before = decide(found.before, *rule)[:2]
+    earlier = replace(found, margins=found.before).probabilities(settings.multi_label, none)
+    before = decide(earlier, *rule)[:2]
     notes = losses(labels, before[1], numbers, corpus.truth)
     return texts, numbers, scores, notes + moved(before, (texts, numbers), corpus.known, len(labels))
 
 
 def _review(
     docs: np.ndarray,
-    close: dict[str, np.ndarray],
+    shares: np.ndarray,
+    settings: LabelSettings,
     none: np.ndarray | None,
     refused: np.ndarray | None,
-    margins: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Return what a run stores for its review: documents, margins, runners-up and chances of none."""
-    found = {"documents": docs, **beside_refusal(close, none, refused, margins)}
+    close = closeness(shares, settings.multi_label, settings.least)
+    found = {"documents": docs, **beside_refusal(close, none, refused, shares)}
     return found if none is None else found | {"none": none.astype(np.float32)}
 
 
@@ -164,7 +167,8 @@ def classify(
     found = label_corpus(corpus, made, of_labels, engine, judge, settings, notify=notify)
     model = judge.model if judge else given.spec.name
     none, no_label = refusal(corpus, of_labels, settings)
-    return classified(found.margins, made, settings.multi_label, settings.least, engine, model, none, no_label)
+    shares = found.probabilities(settings.multi_label, none)
+    return classified(shares, made, settings.multi_label, settings.least, engine, model, none, no_label)
 
 
 def check_classify(

@@ -13,7 +13,7 @@ from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.view import document_vectors
 from .engines import check_engine
 from .labels import NONE, NONE_NAME, Labels, make_labels
-from .margins import LabelTexts, label_corpus
+from .margins import LabelTexts, Margins, label_corpus
 from .none import chances, refused
 from .outcome import classified, closeness
 from .review import Unsure, number_of
@@ -76,16 +76,17 @@ def try_labels(
     none = None if settings.multi_label else chances(vectors, of_labels, settings.seed)
     no_label = refused(none, settings.promise, rows[:0], rows[:0]) if none is not None and settings.refuses else None
     if adapts:
-        margins = adapted_margins(vectors, of_labels, settings.seed)[rows]
+        labelled = Margins(adapted_margins(vectors, of_labels, settings.seed)[rows], adapted=True)
         none, no_label = (None if each is None else each[rows] for each in (none, no_label))
     else:
         sample = LabelTexts(
             vectors, [str(row) for row in rows.tolist()], lambda some: label_texts(collection, docs[some])
         )
         judge = judge_of(collection, engine, settings, notify)
-        margins = label_corpus(sample, made, of_labels, engine, judge, settings, notify=notify).margins
-    given = classified(margins, made, settings.multi_label, settings.least, engine, "", none, no_label)
-    close = closeness(margins, settings.multi_label, settings.least)
+        labelled = label_corpus(sample, made, of_labels, engine, judge, settings, notify=notify)
+    shares = labelled.probabilities(settings.multi_label, none)
+    given = classified(shares, made, settings.multi_label, settings.least, engine, "", none, no_label)
+    close = closeness(shares, settings.multi_label, settings.least)
     found = [
         Unsure(document.id, document.title, document.text, each.labels, next(iter(each.scores.values())),
                NONE_NAME if other == NONE else made[int(other)].name, float(margin), other_score=number_of(score))

@@ -173,7 +173,8 @@ def _labelled(view: View, state: State, notify: Notify = silent) -> State:
     found = label_corpus(corpus, labels, of_labels, "similarity", None, SETTINGS, notify=notify)
     # The examples all fit a label, so they do not tell how many texts fit none.
     plain = LabelTexts(corpus.vectors, corpus.keys, corpus.read)
-    texts, chosen, scores = decide(found.margins, False, 0.0, *refusal(plain, of_labels, SETTINGS))
+    none, refused = refusal(plain, of_labels, SETTINGS)
+    texts, chosen, scores = decide(found.probabilities(False, none), False, 0.0, none, refused)
     unknown = (texts < len(docs)) & ~np.isin(docs[np.minimum(texts, len(docs) - 1)], state.docs)
     placed = np.where(chosen < 0, -1, np.array(numbers)[chosen])[unknown]
     return state.placed(docs[texts[unknown]], placed, np.round(scores[unknown], 6))

@@ -21,7 +21,7 @@ from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.examples import LabelledExample, check_labels
-from ..label.labels import Label
+from ..label.labels import Label, softmax
 from ..label.margins import Margins
 from ..label.notes import notes_of
 from ..label.outcome import LabelReport, apply_corrections, closeness, decide
@@ -126,8 +126,8 @@ def label_by_examples(
     for doc, example in zip(own, examples, strict=True):
         if doc is not None:
             margins[docs == doc] = np.where(np.arange(len(names)) == names.index(example.label), 10.0, -10.0)
-    known = np.searchsorted(docs, truths.docs)
-    chosen, numbers, scores = apply_corrections(*decide(margins, False, settings.least), known, truths.shares)
+    known, shares = np.searchsorted(docs, truths.docs), softmax(margins)
+    chosen, numbers, scores = apply_corrections(*decide(shares, False, settings.least), known, truths.shares)
     name = str(fine_tune) if fine_tune else encoder.spec.name
     seconds = time.monotonic() - began
     report = _report(labels, settings, ENGINE, name, Margins(margins), numbers, len(docs), len(known), seconds)
@@ -136,7 +136,7 @@ def label_by_examples(
     new = NewRun(
         kind=LABEL_RUN, name=settings.name, parameters=parameters, libraries=LIBRARIES, report=_measured(report),
         seconds=seconds, items=_items(labels, numbers), assignments=(docs[chosen], numbers, scores),
-        arrays={"documents": docs, **closeness(margins, False, settings.least)},
+        arrays={"documents": docs, **closeness(shares, False, settings.least)},
     )  # fmt: skip
     report = replace(report, changed=write_run(collection, new, snapshot, replace=settings.replace))
     return replace(report, notes=notes_of(report, settings, None, False, truths.notes))

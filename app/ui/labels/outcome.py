@@ -59,8 +59,8 @@ def show_counts(counts: Mapping[str, int], total: int) -> None:
 
 NOT_CALIBRATED = (
     "The engine similarity chooses the best label even if none fits well, unless it may answer none of these. Its "
-    "probabilities put texts in order, but they are not calibrated: 1.00 does not mean that the label is right. The "
-    "engine nli is more careful."
+    "probabilities count in the chance that no label fits. If most texts fit none of the labels, they are too high: "
+    "add the missing labels, or correct 50 random texts and label again."
 )
 
 

@@ -140,7 +140,7 @@ def test_a_threshold_leaves_none_of_these() -> None:
 def test_every_text_gets_labels_or_none_of_these(rows: list[list[float]], multi_label: bool, least: float) -> None:
     margins = np.array(rows)
     shares = probabilities(margins, multi_label)
-    texts, labels, scores = decide(margins, multi_label, least)
+    texts, labels, scores = decide(shares, multi_label, least)
     assert sorted(set(texts.tolist())) == list(range(len(rows)))
     for text, label, score in zip(texts, labels, scores, strict=True):
         assert score == (shares[text, label] if label >= 0 else shares[text].max())

@@ -12,11 +12,14 @@ from fake_encoder import FakeEncoder
 from sonde.app.api import Collection, index
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import LABEL
-from sonde.indexer.store.runs import array_of, find_run
-from sonde.pipelines.label import LabelSettings, classify
-from sonde.pipelines.label.labels import NONE, Label
+from sonde.indexer.store.runs import array_of, assignments_of, find_run
+from sonde.indexer.store.view import document_vectors
+from sonde.pipelines.label import LabelSettings, classify, make_labels
+from sonde.pipelines.label.labels import NONE, Label, probabilities
+from sonde.pipelines.label.margins import Margins
 from sonde.pipelines.label.none import _towards_neighbours, chances, evidence, recalibrated, refused
 from sonde.pipelines.label.outcome import beside_refusal, closeness, decide, doubtful
+from sonde.pipelines.label.scores import adapted_margins, label_vectors
 
 WIDE = 24
 THEMES = 5
@@ -70,9 +73,9 @@ def test_few_texts_are_judged_by_their_best_cosine() -> None:
 
 
 def test_a_refused_text_has_no_label_and_its_own_chance() -> None:
-    margins = np.log(np.array([[0.8, 0.2], [0.3, 0.7], [0.9, 0.1]]))
+    shares = np.array([[0.8, 0.2], [0.3, 0.7], [0.9, 0.1]])
     none = np.array([0.1, 0.75, 0.2])
-    texts, labels, scores = decide(margins, False, 0.0, none, none >= 0.5)
+    texts, labels, scores = decide(shares, False, 0.0, none, none >= 0.5)
     assert texts.tolist() == [0, 1, 2] and labels.tolist() == [0, -1, 0]
     assert np.allclose(scores, [0.8, 0.75, 0.9])
 
@@ -136,6 +139,32 @@ def folder(tmp_path: Path) -> Path:
 def opened(folder: Path) -> Collection:
     encoder: Any = FakeEncoder()
     return Collection.open(folder, encoder=encoder)
+
+
+def test_probabilities_share_the_chance_that_a_label_fits(folder: Path) -> None:
+    collection = opened(folder)
+    collection.label(LABELS, name="plain")
+    with collection.stored.view() as view:
+        run = find_run(view.catalog, LABEL, "plain")
+        docs, numbers, scores = assignments_of(view.catalog, run)
+        vectors, none = document_vectors(view, docs), array_of(view.catalog, run, "none")
+        other, gap = (array_of(view.catalog, run, name) for name in ("other_scores", "margins"))
+    margins = adapted_margins(vectors, label_vectors(FakeEncoder(), make_labels(LABELS))) / 2
+    shares = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True) * (1 - none[:, None])
+    np.testing.assert_array_equal(numbers, shares.argmax(axis=1))
+    np.testing.assert_allclose(scores, shares.max(axis=1), atol=1e-6)
+    np.testing.assert_allclose(scores - other, gap, atol=1e-6)
+    assert np.allclose(shares.sum(axis=1) + none, 1)
+    foreign = np.arange(240) % 4 == 3  # the documents about a letter, in the order of the rows
+    assert scores[foreign].max() < 0.5 < scores[~foreign].min()
+
+
+def test_a_judge_and_few_texts_keep_their_own_probabilities() -> None:
+    margins = np.array([[3.0, 1.0]])
+    kept = Margins(margins).probabilities(False, np.array([0.5]))
+    np.testing.assert_allclose(kept, probabilities(margins, False))
+    several = Margins(margins).probabilities(True)
+    np.testing.assert_allclose(several, probabilities(margins, True))
 
 
 def test_a_run_refuses_what_no_label_names(folder: Path) -> None:
@@ -211,10 +240,10 @@ def test_the_command_line(folder: Path, sonde: Command, monkeypatch: pytest.Monk
 
 def test_refused_texts_are_reviewed_by_how_close_the_refusal_was() -> None:
     shares = np.array([[0.95, 0.05], [0.6, 0.4], [0.2, 0.8], [0.45, 0.55]])
-    close = closeness(np.log(shares), False, 0.0)
+    close = closeness(shares, False, 0.0)
     none, refused = np.array([0.95, 0.1, 0.6, 0.55]), np.array([True, False, True, False])
-    found = beside_refusal(close, none, refused, np.log(shares))
+    found = beside_refusal(close, none, refused, shares)
     np.testing.assert_allclose(found["margins"], [0.35, 0.2, 0.0, 0.05], atol=1e-6)
     assert found["others"].tolist() == [0, 1, 1, NONE]
     np.testing.assert_allclose(found["other_scores"], [0.95, 0.4, 0.8, 0.55], atol=1e-6)
-    assert beside_refusal(close, None, None, np.log(shares)) is close
+    assert beside_refusal(close, None, None, shares) is close
