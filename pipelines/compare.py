@@ -25,6 +25,8 @@ from .search.filters import documents_where, empty_hint
 SAMPLE = 10_000
 """Documents of each side that are read for terms."""
 TERMS, DOCUMENTS = 15, 5
+CHANCE = 0.05
+"""Chance that a comparison of parts that do not differ names a term as beyond chance."""
 DEPTH = 100
 
 
@@ -35,14 +37,17 @@ class Side:
     Attributes:
         name: What it is.
         documents: How many it holds.
-        terms: Those that tell it from the other side with their z-scores, best first; 2 and more is beyond chance.
+        terms: Those that tell it from the other side with their z-scores, best first.
         examples: Ids of its documents that are farthest from the other side, as the difference of two cosines tells.
+        beyond_chance: Those of `terms` that would be in so many more of its documents by chance in at most 5 % of
+            comparisons, all terms together.
     """
 
     name: str
     documents: int
     terms: tuple[tuple[str, float], ...]
     examples: tuple[str, ...]
+    beyond_chance: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Contrast:
         """Return JSON values."""
         shown = [
             {"name": side.name, "documents": side.documents, "terms": [list(pair) for pair in side.terms],
-             "examples": list(side.examples)}
+             "examples": list(side.examples), "beyond_chance": list(side.beyond_chance)}
             for side in self.sides
         ]  # fmt: skip
         return {"sides": shown, "common": self.common, "similarity": self.similarity}
@@ -163,7 +168,9 @@ def _contrast(view: View, names: Sequence[str], docs: Sequence[np.ndarray], samp
     for side, other in ((0, 1), (1, 0)):
         apart = vectors[side] @ (means[side] - means[other])
         best = own[side][np.lexsort((own[side], -apart))[:DOCUMENTS]]
-        sides.append(Side(names[side], len(docs[side]), terms[side], tuple(ids_of(view, best))))
+        listed = tuple((term, score) for term, score, _ in terms[side])
+        certain = tuple(term for term, _, certain in terms[side] if certain)
+        sides.append(Side(names[side], len(docs[side]), listed, tuple(ids_of(view, best)), certain))
     return Contrast((sides[0], sides[1]), len(both), float(means[0] @ means[1]))
 
 
@@ -177,23 +184,55 @@ def against_rest(view: View, docs: np.ndarray, sample: int = SAMPLE) -> tuple[tu
     """
     numbers = document_numbers(view.catalog)
     own = np.intersect1d(docs, numbers)
-    return _terms(view, [own, np.setdiff1d(numbers, own, assume_unique=True)], sample)[0]
+    found = _terms(view, [own, np.setdiff1d(numbers, own, assume_unique=True)], sample)[0]
+    return tuple((term, score) for term, score, _ in found)
 
 
-def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list[tuple[tuple[str, float], ...]]:
+def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list[list[tuple[str, float, bool]]]:
+    """Return each side's best terms, their z-scores, and whether they are beyond chance."""
     random = np.random.default_rng(0)
     some = [np.sort(random.choice(part, sample, replace=False)) if len(part) > sample else part for part in docs]
     counts = count_terms(texts_of(view, np.concatenate(some)), languages(view))
     if counts is None:
-        return [(), ()]
-    scores = term_log_odds(counts, np.repeat([0, 1], [len(part) for part in some]))
+        return [[], []]
+    side = np.repeat([0, 1], [len(part) for part in some])
+    scores, certain = term_log_odds(counts, side), beyond_chance(counts, side)
     found = []
-    for sign in (1, -1):
-        order = np.lexsort((counts.terms, -sign * scores))[:TERMS]
+    for place, sign in enumerate((1, -1)):
+        order = np.lexsort((counts.terms, -sign * scores))[:TERMS].tolist()
+        listed = [i for i in order if sign * scores[i] > 0]
         found.append(
-            tuple((str(counts.terms[i]), round(float(sign * scores[i]), 3)) for i in order if sign * scores[i] > 0)
+            [(str(counts.terms[i]), round(float(sign * scores[i]), 3), bool(certain[place, i])) for i in listed]
         )
     return found
+
+
+def beyond_chance(counts: Counts, side: np.ndarray) -> np.ndarray:
+    """Return bool [2, terms]: the terms that are in more texts of side 0, and of side 1, than chance explains.
+
+    Fisher's exact test of the number of texts with a term, with Tarone's bound (Biometrics 46, 1990) for testing every
+    term on both sides: if the sides differ by chance alone, at least 95 % of comparisons have no such term. The bound
+    leaves out terms that are too rare to pass.
+
+    Args:
+        counts: Of n texts.
+        side: int64 [n], 0 or 1.
+    """
+    from scipy.stats import hypergeom
+
+    sizes = np.bincount(side, minlength=2)
+    having = np.stack(
+        [np.bincount(counts.columns[side[counts.rows] == s], minlength=len(counts.terms)) for s in (0, 1)]
+    )
+    every = having.sum(axis=0)
+
+    def chances(texts: np.ndarray) -> np.ndarray:
+        return np.stack([hypergeom.sf(texts[s] - 1, len(side), every, sizes[s]) for s in (0, 1)])
+
+    lowest = np.sort(chances(np.minimum(every, sizes[:, None])).ravel())
+    tested = np.arange(1, lowest.size + 1)
+    fewest = tested[np.searchsorted(lowest, CHANCE / tested, side="right") <= tested]
+    return chances(having) <= CHANCE / (fewest[0] if fewest.size else 1)
 
 
 def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:

@@ -24,8 +24,6 @@ TERMS = 20
 """Words that a comparison, or one group, lists at most."""
 FEW_TERMS = 6
 """Words of each group in a list of groups."""
-BEYOND_CHANCE = 2.0
-"""The z-score from which a word tells two parts apart."""
 
 
 def checked(name: str, value: int, most: int) -> int:

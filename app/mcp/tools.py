@@ -13,11 +13,9 @@ from ...pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS, Mode
 from ..api import Collection
 from ..api.opening import UNREADABLE, Opening
 from .answers import (
-    BEYOND_CHANCE,
     MOST_HITS,
     MOST_VALUES,
     PART,
-    TERMS,
     answer_of,
     asked,
     checked,
@@ -213,7 +211,8 @@ class Tools:
     ) -> dict[str, Any]:
         """Compare two parts of a collection: their sizes, and the words that are more frequent in each.
 
-        Only words whose difference is beyond chance are listed. `similarity` is the cosine of the parts' mean vectors.
+        Only words whose difference is beyond chance are listed (5 % for all words together). `similarity` is the cosine
+        of the parts' mean vectors.
         """
         found = self._one(collection).contrast([first, second])
         sides = zip((first, second), found.sides, strict=True)
@@ -222,7 +221,7 @@ class Tools:
             **filled(documents_in_both=found.common or None),
             "parts": [
                 {"where": where, "documents": side.documents,
-                 "terms": [term for term, z in side.terms[:TERMS] if z >= BEYOND_CHANCE]}
+                 "terms": list(side.beyond_chance)}
                 for where, side in sides
             ],
         }  # fmt: skip

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Command, contents
+from scipy.stats import fisher_exact
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from themes import THEMES, collection, rows
 
@@ -16,7 +17,7 @@ from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.pipelines.analysis.counts import Counts
 from sonde.pipelines.analysis.terms import best_terms, count_terms, distinctive, weights
-from sonde.pipelines.compare import Contrast, RunComparison, term_log_odds
+from sonde.pipelines.compare import Contrast, RunComparison, beyond_chance, term_log_odds
 
 WORDS = {theme: set(f"{theme} {words}".split()) for theme, words in THEMES.items()}
 NAMES = list(THEMES)
@@ -71,6 +72,7 @@ def test_two_parts_are_told_apart_by_their_own_words_and_documents(themed: Colle
         assert side.documents == (10 if by == "queries" else 30)
         assert {word for term, _ in side.terms for word in term.split()} <= WORDS[theme]
         assert len(side.terms) == 15 and side.terms[0][0] == theme and side.terms[0][1] > 2
+        assert side.beyond_chance[0] == theme
         assert len(side.examples) == 5 and all(id.startswith(theme) for id in side.examples)
 
 
@@ -90,6 +92,51 @@ def test_log_odds_are_the_formula() -> None:
     odds = [np.log((own + prior) / (own.sum() + prior.sum() - own - prior)) for own in (first, second)]
     expected = (odds[0] - odds[1]) / np.sqrt(1 / (first + prior) + 1 / (second + prior))
     np.testing.assert_allclose(term_log_odds(counts, np.array([0, 1])), expected)
+
+
+def test_terms_beyond_chance_are_those_of_the_exact_test() -> None:
+    rng = np.random.default_rng(1)
+    texts = [" ".join(f"word{n}" for n in np.flatnonzero(rng.random(40) < 0.3)) for _ in range(60)]
+    side = np.repeat([0, 1], [20, 40])
+    texts = [
+        f"{text} pear pear pear" if s == 0 or place % 5 == 0 else text
+        for place, (text, s) in enumerate(zip(texts, side, strict=True))
+    ]
+    counts = count_terms(texts, [], longest=1)
+    assert counts is not None
+    tails, lowest = [], []
+    for more, less in ((0, 1), (1, 0)):
+        for term in counts.terms:
+            have = [
+                sum(term in text.split() for text, s in zip(texts, side, strict=True) if s == one)
+                for one in (more, less)
+            ]
+            table = [have, [(side == one).sum() - n for one, n in zip((more, less), have, strict=True)]]
+            tails.append(float(fisher_exact(table, alternative="greater").pvalue))
+            most = min(sum(have), sum(table[i][0] for i in (0, 1)))
+            best = [
+                [most, sum(have) - most],
+                [sum(row[0] for row in table) - most, sum(row[1] for row in table) - sum(have) + most],
+            ]
+            lowest.append(float(fisher_exact(best, alternative="greater").pvalue))
+    found = beyond_chance(counts, side)
+    assert found.ravel().tolist() == tarone(tails, lowest)
+    assert [counts.terms[found[s]].tolist() for s in (0, 1)] == [["pear"], []]
+
+
+def tarone(chances: list[float], lowest: list[float]) -> list[bool]:
+    """Tarone's correction, naively: of k tests, at most k can reach 0.05 / k."""
+    k = next(k for k in range(1, len(chances) + 1) if sum(each <= 0.05 / k for each in lowest) <= k)
+    return [each <= 0.05 / k for each in chances]
+
+
+def test_parts_that_differ_by_chance_have_no_terms_beyond_it() -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"word{n}" for n in rng.zipf(1.3, 12) % 3_000) for _ in range(600)]
+    counts = count_terms(texts, [], longest=2)
+    assert counts is not None
+    wrong = sum(beyond_chance(counts, rng.permutation(np.repeat([0, 1], [150, 450]))).any() for _ in range(40))
+    assert wrong <= 4
 
 
 def test_a_single_term_tells_no_sides_apart() -> None:

@@ -69,12 +69,14 @@ def _comparison(
 
 
 def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
-    st.caption(f"Cosine of the two means: {shown_score(found.similarity)}. Terms tell one group from the other.")
+    told = "Terms tell one group from the other; in brackets, those that may differ by chance."
+    st.caption(f"Cosine of the two means: {shown_score(found.similarity)}. {told}")
     for cell, side, name in zip(st.columns(2), found.sides, names, strict=True):
         with cell.container(border=True, gap="small"):
             show_text(name)
             show_text(counted(side.documents, "document"), small=True)
-            chips((term, f"{score:.1f}") for term, score in side.terms[:12])
+            known = set(side.beyond_chance)
+            chips((term if term in known else f"({term})", f"{score:.1f}") for term, score in side.terms[:12])
             for document in collection.documents(side.examples[:3]).values():
                 text = f"{document.title}\n{document.text}".strip()
                 show_text(text if len(text) <= SHORT else text[:SHORT] + " …", small=True)

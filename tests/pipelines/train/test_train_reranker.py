@@ -46,7 +46,7 @@ class Planted(FakeEncoder):
     def encode_texts(self, texts: Any, query: bool = False) -> np.ndarray:
         found = np.zeros((len(texts), 3), np.float32)
         for place, text in enumerate(texts):
-            found[place] = self.planted[text]
+            found[place] = self.planted.get(text, (0.0, 0.6, 0.8))  # the reference texts of relevance
         return found
 
 
