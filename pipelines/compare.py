@@ -15,8 +15,8 @@ from ..indexer.store.runs import Run, assignments_of, find_run, items_of, list_r
 from ..indexer.store.view import View, document_vectors, normalized
 from ..indexer.wording import counted, either, existing
 from .analysis.agreement import agreement
+from .analysis.contrast import beyond_chance, term_log_odds
 from .analysis.corpus import texts_of
-from .analysis.counts import Counts
 from .analysis.describe import ids_of, languages
 from .analysis.runs import named
 from .analysis.terms import count_terms
@@ -25,8 +25,6 @@ from .search.filters import documents_where, empty_hint
 SAMPLE = 10_000
 """Documents of each side that are read for terms."""
 TERMS, DOCUMENTS = 15, 5
-CHANCE = 0.05
-"""Chance that a comparison of parts that do not differ names a term as beyond chance."""
 DEPTH = 100
 
 
@@ -39,8 +37,8 @@ class Side:
         documents: How many it holds.
         terms: Those that tell it from the other side with their z-scores, best first.
         examples: Ids of its documents that are farthest from the other side, as the difference of two cosines tells.
-        beyond_chance: Those of `terms` that would be in so many more of its documents by chance in at most 5 % of
-            comparisons, all terms together.
+        beyond_chance: Those of `terms` whose difference in documents is beyond chance. Of comparisons of parts that do
+            not differ, at most 5 % have such a term.
     """
 
     name: str
@@ -205,56 +203,6 @@ def _terms(view: View, docs: Sequence[np.ndarray], sample: int = SAMPLE) -> list
             [(str(counts.terms[i]), round(float(sign * scores[i]), 3), bool(certain[place, i])) for i in listed]
         )
     return found
-
-
-def beyond_chance(counts: Counts, side: np.ndarray) -> np.ndarray:
-    """Return bool [2, terms]: the terms that are in more texts of side 0, and of side 1, than chance explains.
-
-    Fisher's exact test of the number of texts with a term, with Tarone's bound (Biometrics 46, 1990) for testing every
-    term on both sides: if the sides differ by chance alone, at least 95 % of comparisons have no such term. The bound
-    leaves out terms that are too rare to pass.
-
-    Args:
-        counts: Of n texts.
-        side: int64 [n], 0 or 1.
-    """
-    from scipy.stats import hypergeom
-
-    sizes = np.bincount(side, minlength=2)
-    having = np.stack(
-        [np.bincount(counts.columns[side[counts.rows] == s], minlength=len(counts.terms)) for s in (0, 1)]
-    )
-    every = having.sum(axis=0)
-
-    def chances(texts: np.ndarray) -> np.ndarray:
-        return np.stack([hypergeom.sf(texts[s] - 1, len(side), every, sizes[s]) for s in (0, 1)])
-
-    lowest = np.sort(chances(np.minimum(every, sizes[:, None])).ravel())
-    tested = np.arange(1, lowest.size + 1)
-    fewest = tested[np.searchsorted(lowest, CHANCE / tested, side="right") <= tested]
-    return chances(having) <= CHANCE / (fewest[0] if fewest.size else 1)
-
-
-def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
-    """Return float64 [terms] z-scores of each term's log odds on side 0 against side 1.
-
-    The prior is the terms' frequency on both sides together (Monroe, Colaresi and Quinn, "Fightin' Words", Political
-    Analysis 16, 2008), so that a rare term does not win by chance.
-
-    Args:
-        counts: Of n texts.
-        side: int64 [n], 0 or 1.
-    """
-    first, second = (counts.of(np.flatnonzero(side == s)).totals() for s in (0, 1))
-    prior = (first + second) * len(first) / max((first + second).sum(), 1) * 0.1 + 0.01
-    total = prior.sum()
-    if len(first) < 2:  # its odds against no other term are none
-        return np.zeros(len(first))
-
-    def odds(own: np.ndarray) -> np.ndarray:
-        return np.log((own + prior) / (own.sum() + total - own - prior))
-
-    return (odds(first) - odds(second)) / np.sqrt(1 / (first + prior) + 1 / (second + prior))
 
 
 SHARE = 0.2

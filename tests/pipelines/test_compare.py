@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Command, contents
-from scipy.stats import fisher_exact
+from scipy.stats import hypergeom
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from themes import THEMES, collection, rows
 
@@ -15,9 +15,10 @@ from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
+from sonde.pipelines.analysis.contrast import beyond_chance, term_log_odds
 from sonde.pipelines.analysis.counts import Counts
 from sonde.pipelines.analysis.terms import best_terms, count_terms, distinctive, weights
-from sonde.pipelines.compare import Contrast, RunComparison, beyond_chance, term_log_odds
+from sonde.pipelines.compare import Contrast, RunComparison
 
 WORDS = {theme: set(f"{theme} {words}".split()) for theme, words in THEMES.items()}
 NAMES = list(THEMES)
@@ -104,21 +105,13 @@ def test_terms_beyond_chance_are_those_of_the_exact_test() -> None:
     ]
     counts = count_terms(texts, [], longest=1)
     assert counts is not None
-    tails, lowest = [], []
-    for more, less in ((0, 1), (1, 0)):
-        for term in counts.terms:
-            have = [
-                sum(term in text.split() for text, s in zip(texts, side, strict=True) if s == one)
-                for one in (more, less)
-            ]
-            table = [have, [(side == one).sum() - n for one, n in zip((more, less), have, strict=True)]]
-            tails.append(float(fisher_exact(table, alternative="greater").pvalue))
-            most = min(sum(have), sum(table[i][0] for i in (0, 1)))
-            best = [
-                [most, sum(have) - most],
-                [sum(row[0] for row in table) - most, sum(row[1] for row in table) - sum(have) + most],
-            ]
-            lowest.append(float(fisher_exact(best, alternative="greater").pvalue))
+    having = np.array([[term in text.split() for term in counts.terms] for text in texts])
+    tails, lowest = list[float](), list[float]()
+    for one in (0, 1):
+        for own, every in zip(having[side == one].sum(axis=0), having.sum(axis=0), strict=True):
+            size = int((side == one).sum())
+            tails.append(float(hypergeom.sf(own - 1, 60, every, size)))
+            lowest.append(float(hypergeom.sf(min(every, size) - 1, 60, every, size)))
     found = beyond_chance(counts, side)
     assert found.ravel().tolist() == tarone(tails, lowest)
     assert [counts.terms[found[s]].tolist() for s in (0, 1)] == [["pear"], []]
