@@ -7,7 +7,7 @@ ARG TORCH_INDEX=""
 
 WORKDIR /src
 COPY . .
-# Without torch: docker build --build-arg EXTRAS=ui,formats
+# Without torch: docker build --build-arg EXTRAS=ui,formats. For s3:// and Ray, add distributed.
 ARG EXTRAS="cluster,formats,models,plots,topics,ui,uvloop"
 RUN python -m venv /opt/sonde \
  && /opt/sonde/bin/python release/weights.py \
@@ -20,10 +20,10 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends libgomp1=12.* \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --user-group --uid 10001 sonde \
- && install -d -o sonde -g sonde /collections /keys
+ && install -d -o sonde -g sonde /collections /keys /cache
 
 COPY --from=build /opt/sonde /opt/sonde
-ENV PATH=/opt/sonde/bin:$PATH HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1
+ENV PATH=/opt/sonde/bin:$PATH HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1 SONDE_CACHE=/cache HF_HOME=/cache/huggingface
 USER 10001:10001
 WORKDIR /collections
 VOLUME ["/collections"]

@@ -76,6 +76,8 @@ def test_the_image_runs_the_ui_as_nobody_in_particular(checkout: Path, name: str
     assert json.loads(last(path, "ENTRYPOINT")) == ["sonde"]
     check(json.loads(last(path, "CMD")))
     assert "--interval=30s" in last(path, "HEALTHCHECK")
+    assert "SONDE_CACHE=/cache" in last(path, "ENV").split()
+    assert "install -d -o sonde -g sonde /collections /keys /cache" in path.read_text()  # whose owner the volumes get
     assert parse(json.loads(last(path, "CMD")))["device"] == ("cuda" if name.endswith("gpu") else "auto")
 
 
@@ -92,7 +94,7 @@ def test_the_extras_exist_and_the_python_is_the_tested_one(checkout: Path, name:
 
 def test_compose_has_ui_and_service(compose: dict[str, Any]) -> None:
     assert set(compose["services"]) == {"ui", "serve"}
-    assert set(compose["volumes"]) == {"collections", "keys"}
+    assert set(compose["volumes"]) == {"collections", "keys", "cache"}
     for name, service in compose["services"].items():
         words = [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", word) for word in service["command"]]
         assert words[0] == name
@@ -100,7 +102,7 @@ def test_compose_has_ui_and_service(compose: dict[str, Any]) -> None:
         assert service["user"] == "10001:10001"
         assert service["cap_drop"] == ["ALL"]
         assert service["read_only"] is True
-        assert service["volumes"] == ["collections:/collections", "keys:/keys"]
+        assert service["volumes"] == ["collections:/collections", "keys:/keys", "cache:/cache"]
         assert all(port.startswith("127.0.0.1:") for port in service["ports"])
         port = parse(words)["port"]
         assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
@@ -140,5 +142,17 @@ def test_only_what_is_built_goes_into_the_image(checkout: Path) -> None:
 
 def test_the_page_shows_commands_that_exist(checkout: Path) -> None:
     text = (checkout / "docs" / "docker.md").read_text()
-    found = re.findall(r"docker compose run --rm ui (.*)", text)
-    assert [parse(shlex.split(line))["name"] for line in found] == ["me"]
+    key, index = (parse(shlex.split(line)) for line in re.findall(r"docker compose run --rm.* ui (.*)", text))
+    assert key["name"] == "me"
+    assert (index["sources"], str(index["to"])) == (("/data/reviews.csv",), "/collections/reviews.sonde")
+
+
+def test_extras_are_an_argument_of_the_build(checkout: Path, compose: dict[str, Any]) -> None:
+    """The image lacks what S3 and Ray need, and the page says how to add it."""
+    given = compose["services"]["ui"]["build"]["args"]["EXTRAS"]
+    assert given == "${EXTRAS:-" + last(checkout / "Dockerfile", "ARG").partition("=")[2].strip('"') + "}"
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    text = (checkout / "docs" / "docker.md").read_text()
+    for extras in re.findall(r"EXTRAS=([\w,]+)", text):
+        assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    assert "distributed" not in given and "EXTRAS=ui,formats,distributed" in text

@@ -30,6 +30,7 @@ class BuildOptions(TypedDict, total=False):
     late: bool
     wait: float
     keep: str | None
+    rebuild: bool
 
 
 class SearchOptions(TypedDict, total=False):

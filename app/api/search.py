@@ -354,8 +354,11 @@ class Searching(Opened):
         """
         with self.stored.view() as view:
             numbers = numbers_by_id(view.catalog, as_texts(ids, "id"))
-            given = {number: id for id, number in numbers.items()}
-            return {given[number]: document for number, document in view.documents(list(given)).items()}
+            given: dict[int, list[str]] = {}
+            for id, number in numbers.items():  # of which two may differ only in the form of their accents
+                given.setdefault(number, []).append(id)
+            found = view.documents(list(given))
+            return {id: document for number, document in found.items() for id in given[number]}
 
     def matching(self, where: str, k: int = 10, length: int | None = None) -> tuple[int, list[DocumentText]]:
         """Return how many documents match a filter, and the first k of them.

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from ...indexer.ann.devices import computing_on
 from ...indexer.document import Document
 from ...indexer.errors import Ids, OtherModelError, UsageError, as_texts
 from ...indexer.progress import Noted, Notify, silent
@@ -18,7 +19,7 @@ from ...indexer.store.fields import Field, type_of, wider_type
 from ...indexer.store.patience import asked
 from ...indexer.store.runs import RunColumns, columns_of_runs
 from ...indexer.wording import listed
-from .opened import Opened
+from .opened import Opened, check_device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,6 +303,20 @@ class Upkeep(Opened):
             ['id', 'title', 'text']
         """
         return exporting.only_columns(exporting.frame_of(self.rows(vectors=vectors, where=where)), columns)
+
+
+def verify_at(path: str | Path, device: str = "auto") -> "list[Finding]":
+    """Return what `verify` finds in the collection at `path`, also if some of its shards cannot be opened.
+
+    Raises:
+        UsageError: The machine has no such device.
+        SondeError: There is no collection at `path`, or what is damaged is not in a shard.
+    """
+    from ...indexer.sharded.upkeep import verify_at
+
+    check_device(device)
+    with computing_on(device):
+        return verify_at(path, device=device)
 
 
 def _without_runs(documents: list[Document], columns: Sequence[str], notify: Notify) -> list[Document]:

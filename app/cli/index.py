@@ -128,6 +128,10 @@ def index(
         bool,
         typer.Option("--delete-most", help="Let --sync delete more than half of the documents."),
     ] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Build lost shards of the collection again from the sources."),
+    ] = False,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes.")
     ] = 30.0,
@@ -170,7 +174,7 @@ def index(
     settings = BuildSettings(
         model=model, device=device, dtype=dtype, truncate_dim=truncate_dim, query_prompt=query_prompt,
         document_prompt=document_prompt, language=language, sync=sync, delete_most=delete_most, ann=tuning, late=late,
-        wait=wait, keep=keep,
+        wait=wait, keep=keep, rebuild=rebuild,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
     to = to or default_target(paths)

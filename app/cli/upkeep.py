@@ -108,10 +108,10 @@ def verify(collection: CollectionPath, device: Device = "auto", json: Json = Fal
     Examples:
       sonde verify reviews.sonde
     """
-    from ..api import open as open_collection
     from ..api.functions import address_of
+    from ..api.upkeep import verify_at
 
-    findings = open_collection(collection, device=device).verify()
+    findings = verify_at(collection, device)
     for finding in findings:
         values = {"part": finding.part, "problem": finding.problem}
         print_json(values) if json else print(f"{finding.part}: {finding.problem}")

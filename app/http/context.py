@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar
@@ -43,7 +44,7 @@ class Metrics:
             "sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry
         )
         self._damaged = Gauge(
-            "sonde_collection_damaged", "1 if the collection cannot be read.", ["collection"], registry=self._registry
+            "sonde_collection_damaged", "1 if the collection cannot be used.", ["collection"], registry=self._registry
         )
         self._hosts = hosts
         self._replicas = Gauge(
@@ -68,15 +69,15 @@ class Metrics:
         return generate_latest(self._registry)
 
     def _look(self, name: str, host: Hosted) -> None:
-        try:
-            with host.looked_at():
-                self._documents.labels(name).set(len(host.collection))
-            self._damaged.labels(name).set(0)
+        documents = host.look()
+        self._damaged.labels(name).set(documents is None)
+        if documents is None:
+            self._documents.remove(name)
+            return
+        self._documents.labels(name).set(documents)
+        with suppress(*UNREADABLE):
             for shard, count in alive(host.collection).items():
                 self._replicas.labels(name, str(shard)).set(count)
-        except UNREADABLE:
-            self._documents.remove(name)
-            self._damaged.labels(name).set(1)
 
 
 class Measured:

@@ -34,6 +34,9 @@ SLOW_TOGETHER = 4
 """Slow searches that are answered together. A batch ends early only when all its clients have left."""
 LEAVING = 2.0
 """Seconds that a service which stops waits for work that only reads and has lost its client, such as loading models."""
+UNUSABLE = ("damaged", "no-collection")
+"""Codes of the errors of a search that say that the collection cannot be used, whatever was asked."""
+Note = Callable[[Exception], None]
 log = logging.getLogger("sonde.http")
 
 
@@ -56,9 +59,9 @@ def is_quick(settings: SearchSettings) -> bool:
 class Searches:
     """The searches of a collection in two batches: quick ones, and the others."""
 
-    def __init__(self, collection: Callable[[], Collection], lanes: Lanes, settings: ServeSettings) -> None:
-        """Take what returns the collection, and the lanes in which they run."""
-        work, waiting = _searcher(collection), settings.queue
+    def __init__(self, collection: Callable[[], Collection], lanes: Lanes, settings: ServeSettings, note: Note) -> None:
+        """Take what returns the collection, the lanes in which they run, and what notes that it cannot be used."""
+        work, waiting = _searcher(collection, note), settings.queue
         self.quick = MicroBatcher(work, lanes.quick, alike=_settings_of, waiting=waiting, together=settings.batch)
         self.slow = MicroBatcher(work, lanes.slow, alike=_settings_of, waiting=waiting, together=SLOW_TOGETHER)
 
@@ -96,7 +99,7 @@ class Hosted:
         """Take what opens it, and the lanes and settings of its requests."""
         self.name, self.problem, self.warm = opening.name, "", False
         self.opening, self._said = opening, ""
-        self.searches = Searches(lambda: self.collection, lanes, settings)
+        self.searches = Searches(lambda: self.collection, lanes, settings, self.note)
         self.writes = Lane(f"write-{opening.name}", threads=1, waiting=settings.queue)
 
     @property
@@ -110,14 +113,25 @@ class Hosted:
 
     @contextmanager
     def looked_at(self) -> Iterator[None]:
-        """Record in `problem` whether the work inside could use the collection. A new problem is logged once."""
+        """Record in `problem` that the work inside could not use the collection. A new problem is logged once."""
         try:
             yield
         except Exception as error:
             self.note(error)
             raise
-        if self.warm:
-            self.problem = self._said = ""
+
+    def look(self) -> int | None:
+        """Check whether the collection can be used now; return how many documents it has, None if it cannot be used.
+
+        Without a problem, only its files are opened, which takes less than a millisecond. With one, a search must
+        succeed: the files of damaged embeddings can be opened, too.
+        """
+        with suppress(Exception), self.looked_at():
+            documents = len(self.collection)
+            if self.problem:
+                self.load()
+            return None if self.problem else documents
+        return None
 
     def note(self, error: Exception) -> None:
         """Record why it cannot be used."""
@@ -131,7 +145,7 @@ class Hosted:
         """Load its model and indexes, or record why that is not possible."""
         with suppress(Exception), self.looked_at():
             list(self.collection.search_many("warm", k=1))
-            self.warm = True
+            self.warm, self.problem, self._said = True, "", ""
 
     async def write(self, work: Callable[[], T]) -> T:
         """Run a write after those before it; it waits up to `WRITE_WAIT` seconds while another process writes."""
@@ -216,6 +230,11 @@ class Hosts:
                 host.load()
         return all(host.warm for host in self.hosted.values())
 
+    def look(self) -> None:
+        """Check whether each collection can be used now."""
+        for host in self.hosted.values():
+            host.look()
+
     @property
     def problems(self) -> dict[str, str]:
         """The collections that could not be used when they were last checked, with the code of the error."""
@@ -233,10 +252,15 @@ def _settings_of(job: SearchJob) -> SearchSettings:
     return job.settings
 
 
-def _searcher(collection: Callable[[], Collection]) -> Callable[[Sequence[SearchJob]], list[bytes | Exception]]:
+def _searcher(
+    collection: Callable[[], Collection], note: Note = lambda _: None
+) -> Callable[[Sequence[SearchJob]], list[bytes | Exception]]:
     def search(jobs: Sequence[SearchJob]) -> list[bytes | Exception]:
         """Answer jobs of equal settings: they are encoded and searched together."""
         found = _together(collection, [job.query for job in jobs], jobs[0].settings)
+        for each in found:
+            if isinstance(each, Exception) and getattr(each, "code", "") in UNUSABLE:
+                note(each)
         return [
             each if isinstance(each, Exception) else job.rendered(each) for job, each in zip(jobs, found, strict=True)
         ]

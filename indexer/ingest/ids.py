@@ -1,5 +1,6 @@
 """The column of ids: found at the first index run, remembered, and refused where repeated values would drop rows."""
 
+from collections.abc import Container
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..document import Document
+from ..document import Document, composed
 from ..errors import Message, UsageError, arg
 from ..progress import Notify
 from ..readers import Reading, ReadOptions, read_source
@@ -146,7 +147,8 @@ def _is_large(source: Any) -> bool:
 
 def _lost(reading: Reading) -> str:
     """Return which ids repeat with other content, "" if none does; reads the source once, or twice if ids repeat."""
-    values, counts = np.unique(np.fromiter(map(hash, reading.ids()), np.int64), return_counts=True)
+    ids = (hash(composed(id)) for id in reading.ids())
+    values, counts = np.unique(np.fromiter(ids, np.int64), return_counts=True)
     repeated = set(values[counts > 1].tolist())
     if not repeated:
         return ""
@@ -165,4 +167,17 @@ def _lost(reading: Reading) -> str:
         return ""
     first = ", ".join(map(shown_id, list(differ)[:SHOWN])) + (", …" if len(differ) > SHOWN else "")
     would = f"{counted(rows, 'row')} of {total:,} would replace another row with the same id"
-    return f"{would}; the first repeated ids are {first}"
+    return f"{would}; the first repeated ids are {first}{_other_forms(reading, differ)}"
+
+
+def _other_forms(reading: Reading, repeated: Container[str]) -> str:
+    """Return what to add about repeated ids that are written in two forms, which look the same; "" if none are."""
+    forms: dict[str, set[str]] = {}
+    for id in reading.ids():
+        if not id.isascii() and (key := composed(id)) in repeated:
+            forms.setdefault(key, set()).add(id)
+    found = [key for key, written in forms.items() if len(written) > 1]
+    if not found:
+        return ""
+    said = "differ only in their Unicode form (an accent is part of its letter, or a character of its own)"
+    return f"; ids such as {shown_id(found[0])} {said}, and a collection keeps one form, the composed one (NFC)"

@@ -34,6 +34,7 @@ class BuildSettings:
         late: Also keep compressed token embeddings, so that reranking need not embed the best documents again. The
             collection remembers this.
         keep: "last" keeps the last of several rows with the same id; None refuses a source with such rows.
+        rebuild: Build lost shards of a sharded collection again from the source.
         wait: Seconds to wait while another process writes to the collection, from 0.
 
     Raises:
@@ -56,6 +57,7 @@ class BuildSettings:
     late: bool = False
     wait: float = 30.0
     keep: str | None = None
+    rebuild: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.wait < float("inf"):

@@ -49,6 +49,9 @@ def index_source(
             the collection.
         SondeError: The source cannot be read, another process is writing, or the disk is full.
     """
+    if settings.rebuild:
+        said = f"{folder} has no shards: leave out {arg('rebuild')}, and run `sonde repair` if it is damaged"
+        raise UsageError(said, code="conflict", field="rebuild", value=True)
     known = known_columns(folder)
     reading, id_column = read_with_ids(source, known, options, settings.keep, notify)
     notify(Message(f"{reading.name}: {reading.columns.describe()}"))

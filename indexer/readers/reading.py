@@ -42,13 +42,13 @@ class DocumentMaker:
         return Skipped(document.origin, reason) if reason else document
 
     def key(self, item: Item) -> str | None:
-        """Return the id of a row; None if it has none or cannot be read."""
+        """Return the id of a row as it is written, not composed; None if it has none or cannot be read."""
         if isinstance(item, Row):
             try:
-                return self._key(item.values)
+                return self._string(item.values, self._columns.id) or None
             except NestedError:
                 return None
-        return with_composed_names(item).key if isinstance(item, Document) else None
+        return item.key if isinstance(item, Document) else None
 
     def _key(self, values: Mapping[str, object]) -> str | None:
         text = self._string(values, self._columns.id)
@@ -187,7 +187,7 @@ class Part:
             yield done, self._maker.make(item)
 
     def ids(self) -> Iterator[str | None]:
-        """Each row's id, that of a row which will be skipped too; quicker than its document."""
+        """Each row's id as it is written, that of a row which will be skipped too; quicker than its document."""
         return (self._maker.key(item) for _, item in self._items())
 
     @property
@@ -285,7 +285,10 @@ class Reading:
         return found
 
     def ids(self) -> Iterator[str]:
-        """Start a pass over the ids alone, those of rows that cannot be used among them; not for a single pass."""
+        """Start a pass over the ids alone, as they are written; not for a single pass.
+
+        Those of rows that cannot be used are among them. A document has its id composed.
+        """
         return (key for part in self._parts for key in part.ids() if key is not None)
 
     @property

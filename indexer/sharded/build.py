@@ -71,6 +71,7 @@ from .layout import (
 )
 from .manifest import LEARNED
 from .objects import LocalTruth
+from .rebuild import nothing_lost, refuse_other_source, say_rebuilt, with_former_places, without_lost_shards
 from .runs import ChangeRuns, known_columns_of_runs, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
 from .spool import Spool, spools, vanished, write_spool
@@ -131,7 +132,7 @@ def index_sharded(
     from .late import late_after_run  # which uses the rest of this module
 
     began = time.monotonic()
-    _check(folder, shards)
+    _check(folder, shards, settings.rebuild)
     known = Sharding.read(folder)
     if known:
         _refuse_other_types(folder, known.types, options.type)
@@ -142,9 +143,10 @@ def index_sharded(
     with _writing(folder, settings, notify):
         remembered = (id_column, reading.given_types, reading.forms, options.encoding, origin_of(source, folder))
         sharding, encoder = _sharding(folder, shards, settings, encoder, reading, remembered, runner is in_turn, notify)
-        if (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped while it built the late index
+        base, lost = without_lost_shards(folder) if settings.rebuild else (committed_generation(folder), {})
+        if not lost and (work_folder(folder) / LEARNED).is_dir():  # an earlier run was stopped in its late index
             late_after_run(folder, True, encoder, notify, runner)
-        base = committed_generation(folder)
+            base = committed_generation(folder)
         tally = Tally(folder / "skipped.jsonl")
         fields = base.fields if base else {}
         say_other_text(reading, folder, fields, notify)
@@ -152,8 +154,12 @@ def index_sharded(
         _refuse_nothing(spool, tally)
         if base and settings.sync and not settings.delete_most:
             refuse_to_delete_most(vanished(folder, base, spool), sum(state.documents for state in base.shards if state))
+        if not settings.delete_most:
+            refuse_other_source(lost, spool)
         tasks = _index_tasks(folder, sharding, base, spool, replace(settings, delete_most=True, late=False))
+        tasks = with_former_places(tasks, base, lost, spool)
         done = run_tasks(base, tasks, runner, encoder, notify, spool.documents)
+        say_rebuilt(lost, committed_generation(folder), notify)
         late_after_run(folder, settings.late, encoder, notify, runner)
         tally.left_out = say_misfits(reading, notify)
         tally.duplicate_ids = spool.duplicate_ids
@@ -231,15 +237,17 @@ def version_name(base: ShardedGeneration | None, *identity: object) -> str:
     return f"{(base.number if base else 0) + 1:06d}-{hashed}"
 
 
-def _check(folder: Path, shards: int | None) -> None:
+def _check(folder: Path, shards: int | None, rebuild: bool) -> None:
     if is_sharded(folder):
         known = Sharding.read(folder)
         if known and shards not in (None, known.shards):
             said = f"{folder} has {counted(known.shards, 'shard')}, not {shards}: leave out {arg('shards')}"
             raise UsageError(said, code="conflict", field="shards", value=shards)
-        if not bucket_of(folder):  # a copy of an object store's gets the files that it lacks
+        if not bucket_of(folder) and not rebuild:  # a copy of an object store's gets the files that it lacks
             refuse_lost_shards(folder)
         return
+    if rebuild:
+        raise nothing_lost(folder)
     if shards is None and (folder / "generations").is_dir():
         raise no_collection(folder)
     if shards is None or not 1 <= shards <= MOST_SHARDS:
@@ -375,7 +383,7 @@ def _commit(
     kept = base.shards if base and base.model == model else ()  # no shard keeps embeddings of another model
     states: list[ShardState | None] = list(kept) or [None] * task.sharding.shards
     changed = {each.shard: each.state for each in done if each.state}
-    if not changed:
+    if not changed and (base is None or base == committed_generation(folder)):  # no lost shard was left out
         return
     for shard, state in changed.items():
         states[shard] = state

@@ -1,6 +1,6 @@
 """A sharded collection on disk: opening it, and reading one consistent generation of all shards."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +81,8 @@ class ShardedCollection(StoredCollection):
     _sharding: Sharding
     elsewhere: Elsewhere | None = None
     """What searches the embeddings in other processes, if set before the first view; None: this process does."""
+    left_out: Container[int] = ()
+    """Numbers of shards that are not opened."""
 
     @classmethod
     def open(
@@ -90,8 +92,11 @@ class ShardedCollection(StoredCollection):
         encoder: Encoder | None = None,
         device: str = "auto",
         loader: LoadEncoder | None = None,
+        left_out: Container[int] = (),
     ) -> Self:
         """Open an existing sharded collection; the model is loaded when a search first needs it.
+
+        Shards that are `left_out` seem to have no documents: a verification checks the others without them.
 
         Raises:
             SondeError: There is none at `path`, it is damaged, or its first run was stopped.
@@ -102,7 +107,7 @@ class ShardedCollection(StoredCollection):
         if sharding is None:
             raise SondeError(f"{folder} is not a sharded collection", code="no-collection")
         collection = cls(folder, encoder, device, loader)
-        collection._sharding = sharding
+        collection._sharding, collection.left_out = sharding, left_out
         collection._newest = None
         collection._current_shards()
         return collection
@@ -268,6 +273,8 @@ class ShardedCollection(StoredCollection):
                     said = f"{self.path / stored.name} is damaged: it has {len(stored.shards)} shards"
                     said += f", not {self._sharding.shards}: restore the collection from a backup"
                     raise SondeError(said, code="damaged")
+                left = tuple(None if shard in self.left_out else state for shard, state in enumerate(stored.shards))
+                stored = replace(stored, shards=left)
                 try:
                     self._newest = _Opened(self.path, stored, newest, self.device)
                     return self._newest

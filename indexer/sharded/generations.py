@@ -9,6 +9,7 @@ from ..small_files import read_small
 from ..store.lock import MANIFEST
 from .layout import DIGITS, RUNS, VERSION, ShardedGeneration, Sharding, coming_note
 from .objects import LocalTruth, Truth
+from .order import ORDER
 
 KEPT = 2
 """Generations whose versions are kept: a reader may have opened the one before the newest. `compact` keeps one."""
@@ -65,18 +66,34 @@ def refuse_lost_shards(folder: Path) -> None:
         SondeError: One is missing.
     """
     while newest := committed_generation(folder):
-        paths = [folder / name / state.version for name, state in newest.folders.items()]
-        lost = next((path for path in paths if not (path / "catalog.db").is_file()), None)
-        if lost is None:
+        lost = lost_folders(folder, newest)
+        if not lost:
             return
         if generation_number(folder) == newest.number:  # no run has committed meanwhile and removed this version
-            raise lost_shard(lost, folder)
+            raise lost_shard(lost[0], folder)
+
+
+def lost_folders(folder: Path, generation: ShardedGeneration) -> list[Path]:
+    """Return the folders of a generation that are missing, or lack a file that cannot be made from the others."""
+    lost = []
+    for name, state in generation.folders.items():
+        path = folder / name / state.version
+        needed = ("catalog.db",) if name == RUNS else ("catalog.db", ORDER)
+        if not all((path / file).is_file() for file in needed):
+            lost.append(path)
+    return lost
 
 
 def lost_shard(missing: str | Path, folder: str | Path) -> SondeError:
     """Return the error for a file or folder of the newest generation that does not exist."""
-    said = f"{missing} is missing: restore {folder} from a backup, or index its sources into a new folder"
-    return SondeError(said, code="damaged")
+    runs = RUNS in Path(missing).parts[-3:]
+    other = "index its sources into a new folder" if runs else rebuilding(folder)
+    return SondeError(f"{missing} is missing: restore {folder} from a backup, or {other}", code="damaged")
+
+
+def rebuilding(folder: str | Path) -> str:
+    """Return the advice for a shard whose texts are lost."""
+    return f"build the lost shard again from its sources: `sonde index SOURCES --to {folder} --rebuild`"
 
 
 def read_note(path: Path) -> str:

@@ -77,6 +77,10 @@ class Sharding:
         """
         return (place + 1) * self.shards + shard
 
+    def place(self, number: int) -> int:
+        """Return the place of a document from its number."""
+        return number // self.shards - 1
+
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
         return sealed({"format": FORMAT, **asdict(self)})

@@ -18,6 +18,7 @@ from ..files import make_folder, sha256
 from ..store.catalog import Catalog
 from ..store.documents import document_numbers
 from ..store.exchange import attached, changed_since
+from ..store.members import documents_in_runs
 from ..store.run_editing import forget_ids
 from ..store.runs import columns_of_runs
 from ..store.writing import forget_in_runs
@@ -155,12 +156,22 @@ def runs_after(
         if change:
             change(writing.catalog)
         for shard, state in changed.items():
-            if old := base.shards[shard]:
-                place = folder / f"shards/{shard:02d}"
-                gone, replaced = _changed(place / old.version, place / state.version)
-                forget_in_runs(writing.catalog, gone)
-                forget_in_runs(writing.catalog, replaced, replaced=True)
+            place, old = folder / f"shards/{shard:02d}", base.shards[shard]
+            new = place / state.version
+            if old is None:  # it had no documents, or was lost
+                forget_in_runs(writing.catalog, _missing(writing.catalog, new, shard, len(base.shards)))
+                continue
+            gone, replaced = _changed(place / old.version, new)
+            forget_in_runs(writing.catalog, gone)
+            forget_in_runs(writing.catalog, replaced, replaced=True)
     return writing.state
+
+
+def _missing(runs: Catalog, new: Path, shard: int, shards: int) -> list[int]:
+    """Return the documents of a shard that runs name and its new version lacks; numbers tell the shard."""
+    named = documents_in_runs(runs)
+    with closing(Catalog.open(new / "catalog.db")) as catalog:
+        return np.setdiff1d(named[named % shards == shard], document_numbers(catalog)).tolist()
 
 
 def _changed(old: Path, new: Path) -> tuple[list[int], list[int]]:

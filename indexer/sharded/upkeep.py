@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +22,25 @@ from ..upkeep.other_models import compact_kept
 from ..upkeep.repair import repair_judgements
 from ..upkeep.verify import Finding, Part, verify, verify_beside_writers, verify_judgements, verify_kept, verify_runs
 from ..wording import counted
+from . import COLLECTION, open_stored
 from .beside import beside_folders, compact_beside
 from .bucket import bucket_of
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
 from .commit import commit
-from .generations import generation_number, has_lost, remove_old_versions
-from .layout import RUNS, Published, ShardedGeneration
+from .generations import (
+    committed_generation,
+    generation_number,
+    has_lost,
+    lost_folders,
+    lost_shard,
+    rebuilding,
+    remove_old_versions,
+)
+from .layout import RUNS, Published, ShardedGeneration, shard_folder
 from .manifest import changed_files
 from .model import kept_problem
+from .order import ORDER, read_order
 from .runs import compacted_runs
 from .shard import COMPACTED, Action, ShardTask
 
@@ -90,8 +102,9 @@ def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runne
         broken = {shard: found for shard in collection.shards if (found := _shard_findings(collection, shard))}
         for shard, found in broken.items():
             if lost := next((each.problem for each in found if each.part == "catalog"), None):
-                said = f"shard {shard:02d}: {lost}: this cannot be rebuilt"
-                raise SondeError(f"{said}, so restore {collection.named} from a backup")
+                said = f"shard {shard:02d}: {lost}: this cannot be rebuilt, so restore {collection.named} from a backup"
+                place = shard_folder(collection.path, shard)
+                raise SondeError(f"{said}, or remove {place} and {rebuilding(collection.named)}")
         tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
         lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
         encoder = collection.encoder if lacking else None
@@ -134,6 +147,48 @@ def verify_stored(collection: StoredCollection) -> list[Finding]:
     return (
         verify_sharded(collection) if isinstance(collection, ShardedCollection) else verify_beside_writers(collection)
     )
+
+
+def verify_at(path: str | Path, **options: Any) -> list[Finding]:
+    """Return everything that is wrong with the collection at `path`, also if some of its shards cannot be opened.
+
+    The findings begin with these shards; the others are verified without them. The arguments are those of
+    `StoredCollection.open`.
+
+    Raises:
+        SondeError: There is no collection at `path`, or what is damaged is not in a shard.
+    """
+    try:
+        collection = open_stored(path, **options)
+    except SondeError:
+        folder = Path(path)
+        unreadable = _unreadable(folder, path) if (folder / COLLECTION).is_file() else {}
+        if not unreadable:
+            raise
+        findings = [Finding("catalog", f"shard {shard:02d}: {problem}") for shard, problem in unreadable.items()]
+        collection = ShardedCollection.open(folder, left_out=unreadable, **options)
+    else:
+        findings = []
+    with closing(collection):
+        return [*findings, *verify_stored(collection)]
+
+
+def _unreadable(folder: Path, named: str | Path) -> dict[int, str]:
+    """Return the shards of the newest generation that cannot be opened, each with its problem."""
+    found, base = dict[int, str](), committed_generation(folder)
+    for shard, state in enumerate(base.shards if base else ()):
+        if state is None:
+            continue
+        place = shard_folder(folder, shard) / state.version
+        if base and place in lost_folders(folder, base):
+            found[shard] = str(lost_shard(place, named))
+            continue
+        try:
+            with closing(StoredCollection.open(place)) as part:
+                read_order(place / ORDER, part.open_catalog().rows())
+        except SondeError as error:
+            found[shard] = str(error)
+    return found
 
 
 def verify_sharded(collection: ShardedCollection) -> list[Finding]:
@@ -227,10 +282,11 @@ def _runs_problems(collection: ShardedCollection) -> Iterator[Finding]:
         with closing(Catalog.open(collection.runs.catalog_path)) as catalog, collection.view() as view:
             yield from verify_runs(catalog)
             lost = np.setdiff1d(documents_in_runs(catalog), document_numbers(view.catalog))
+            lost = [doc for doc in lost.tolist() if doc % collection.sharding.shards not in collection.left_out]
     except SondeError as error:
         yield Finding("runs", str(error))
         return
-    if len(lost):
+    if lost:
         yield Finding("runs", f"runs refer to {counted(len(lost), 'missing document')}")
 
 

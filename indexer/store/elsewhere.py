@@ -6,6 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from ..wording import counted
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -29,18 +31,38 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """How embeddings are searched; as text, a part of a sentence.
+
+    Attributes:
+        scanned: Number of passages that are each compared with the query; None if a FAISS index is asked instead.
+        index: How the FAISS index is asked, such as "hnsw with a selector"; empty for a scan.
+        where: " on cuda:0" and so on; empty on the CPU.
+    """
+
+    scanned: int | None
+    index: str = ""
+    where: str = ""
+
+    def __str__(self) -> str:
+        """Return what `Results.strategy` says."""
+        scan = None if self.scanned is None else f"exact scan of {counted(self.scanned, 'passage')}"
+        return f"{scan or self.index}{self.where}"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What was found in one shard.
 
     Attributes:
         scores: For each query float32 [n], highest first.
         rows: For each query int64 [n], rows of the shard.
-        strategy: How its embeddings were searched.
+        way: How its embeddings were searched.
     """
 
     scores: Sequence[np.ndarray]
     rows: Sequence[np.ndarray]
-    strategy: str
+    way: Way
 
 
 class Elsewhere(Protocol):

@@ -103,7 +103,12 @@ class Segments:
         return self._checked(to_float32(found))
 
     def _checked(self, vectors: np.ndarray) -> np.ndarray:
-        """Return float32 [n, d] vectors that can be used. A static model embeds a text without known words as zeros."""
+        """Return float32 [n, d] vectors that can be used.
+
+        Zeros are accepted, although a lost page of a file reads as zeros, too. A static model, or an encoder of the
+        caller's own, embeds a text without known words as zeros, and `sonde repair` writes zeros for lost embeddings of
+        deleted passages, which scans read. `sonde verify` tells them apart by the digest of the file.
+        """
         if self._normalized:
             squares = np.einsum("ij,ij->i", vectors, vectors)
             sound = (np.abs(squares - 1) <= OFF) | (squares == 0)

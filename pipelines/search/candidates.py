@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.ann import AnnIndex, exact_search
+from ...indexer.store.elsewhere import Way
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from .filters import documents_where
@@ -43,16 +44,20 @@ class DenseSearch:
 
     def strategy(self, k: int) -> str:
         """Return a description of how a search for k passages runs."""
+        return str(self.way(k))
+
+    def way(self, k: int) -> Way:
+        """Return how a search for k passages runs."""
         owners, ann = self.view.generation.owners, self._ann
         inside, tail = self._covered, len(owners) - self._covered
         if self.allowed is not None:
             inside = int(np.count_nonzero(self.allowed[: self._covered]))
             tail = int(np.count_nonzero(self.allowed[self._covered :]))
         if ann is None or ann.scans(k, inside):
-            return f"exact scan of {counted(inside + tail, 'passage')}{_where(ann)}"
+            return Way(inside + tail, where=_where(ann))
         selector = " with a selector" if inside < len(owners[: self._covered]) else ""
         newer = f" and an exact scan of {counted(tail, 'newer passage')}" if tail else ""
-        return f"{ann.info.kind}{selector}{newer}{_where(ann)}"
+        return Way(None, f"{ann.info.kind}{selector}{newer}", _where(ann))
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages for each of float32 [m, d] queries; fewer only if fewer are allowed."""

@@ -1,7 +1,6 @@
 """The dense half of a search over shards: each shard's own candidates, here or elsewhere, and the best of all."""
 
 import os
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -14,15 +13,13 @@ import numpy as np
 
 from ...indexer.errors import SondeError
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.elsewhere import Answer, Elsewhere, Question
+from ...indexer.store.elsewhere import Answer, Elsewhere, Question, Way
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from .candidates import Candidates, DenseSearch, best_of
 
 KEPT = 2
 """Versions that stay open: a service may still search the one before the newest."""
-
-_SCAN = re.compile(r"exact scan of ([\d,]+) passages?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class ShardedDense:
 
     def strategy(self, k: int) -> str:
         """Return a description of how a search for k passages runs."""
-        return _described(len(self.parts), [search.strategy(k) for search, _ in self.parts])
+        return _described(len(self.parts), [search.way(k) for search, _ in self.parts])
 
     def search(self, queries: np.ndarray, k: int) -> list[Candidates]:
         """Return the k best passages of all shards for each of float32 [m, d] queries."""
@@ -71,7 +68,7 @@ class GatheredDense:
     elsewhere: Elsewhere
     parts: Sequence[tuple[Question, np.ndarray]]
     missing: set[int] = field(default_factory=set)
-    told: dict[int, str] = field(default_factory=dict)
+    told: dict[int, Way] = field(default_factory=dict)
 
     @classmethod
     def over(cls, view: View, elsewhere: Elsewhere, allowed: np.ndarray | None, breadth: int | None) -> Self:
@@ -98,7 +95,7 @@ class GatheredDense:
             if answer is None:
                 self.missing.add(question.shard)
                 continue
-            self.told[question.shard] = answer.strategy
+            self.told[question.shard] = answer.way
             found.append([(whole[r], s) for r, s in zip(answer.rows, answer.scores, strict=True)])
         return [_best([each[place] for each in found], k) for place in range(len(queries))]
 
@@ -127,14 +124,13 @@ def _best(found: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> Candidates:
     return best_of(np.concatenate([np.empty(0, np.float32), *(each[1] for each in found)]), rows, k)
 
 
-def _described(count: int, told: Sequence[str], where: str = "") -> str:
+def _described(count: int, told: Sequence[Way], where: str = "") -> str:
     """Return how all shards search: their scans as one, or else the way of the first that has something to search."""
     shards = counted(count, "shard") + where
-    scans = [scan for each in told if (scan := _SCAN.fullmatch(each))]
-    if scans and len(scans) == len(told) and len({scan[2] for scan in scans}) == 1:
-        passages = sum(int(scan[1].replace(",", "")) for scan in scans)
-        return f"{shards}: exact scan of {counted(passages, 'passage')}{scans[0][2]}"
-    ways = list(dict.fromkeys(each for each in told if not each.startswith("exact scan of 0 "))) or list(told)
+    scanned = [way.scanned for way in told if way.scanned is not None]
+    if told and len(scanned) == len(told) and len({way.where for way in told}) == 1:
+        return f"{shards}: {replace(told[0], scanned=sum(scanned))}"
+    ways = list(dict.fromkeys(str(way) for way in told if way.scanned != 0)) or [str(way) for way in told]
     return f"{shards}: {ways[0]}" if len(ways) == 1 else f"{shards}, the first: {ways[0]}" if ways else shards
 
 
@@ -178,7 +174,7 @@ class ShardReplica:
             allowed = alive if packed is None else np.unpackbits(packed, count=rows, bitorder="little").view(bool)
             dense = DenseSearch(view, allowed, question.breadth)
             found = dense.search(question.queries, question.k)
-            return Answer([each.scores for each in found], [each.rows for each in found], dense.strategy(question.k))
+            return Answer([each.scores for each in found], [each.rows for each in found], dense.way(question.k))
 
     def _version(self, name: str) -> StoredCollection:
         """Return an open version with its FAISS index loaded; the oldest one that is open is forgotten for it."""

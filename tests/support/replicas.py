@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sonde.app.api import Collection
 from sonde.indexer.sharded.collection import ShardedCollection
-from sonde.indexer.store.elsewhere import Answer, Question
+from sonde.indexer.store.elsewhere import Answer, Question, Way
 from sonde.pipelines.search.gather import Gatherer, OutOfReachError
 from sonde.pipelines.search.shards import ShardReplica
 
@@ -57,7 +57,7 @@ class FakeReplica:
             future.set_exception(ConnectionError("killed"))
             return
         try:
-            future.set_result(self.replica.answer(question) if self.replica else Answer([], [], "fake"))
+            future.set_result(self.replica.answer(question) if self.replica else Answer([], [], Way(None, "fake")))
         except Exception as error:
             future.set_exception(error)
 

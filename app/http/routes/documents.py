@@ -1,6 +1,7 @@
 """Routes for documents (get, put, delete, embed) and for the state of the service."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -15,6 +16,7 @@ from ..answers import answering, json_answer, json_bytes
 from ..context import CONTENT_TYPE, PROBLEMS, Context, Named, Reader, Writer
 from ..hosted import Hosted
 from ..problems import IN_THE_QUERY, RETRY, ProblemError, busy, problem
+from ..queues import BusyError
 from ..route import CheckedRoute
 from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
 
@@ -139,12 +141,15 @@ async def health() -> dict[str, str]:
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required.
 
-    `unavailable` lists the collections that cannot be used, each with the code of the error, such as `damaged`. If none
-    can be used, the answer is 503.
+    `unavailable` lists the collections that cannot be used now, or could not be used by the last search, each with the
+    code of the error, such as `damaged`. If none can be used, the answer is 503.
     """
     if not request.app.state.ready.is_set():
         return busy("models and indexes are being loaded")
-    hosts = request.app.state.context.hosts
+    found: Context = request.app.state.context
+    hosts = found.hosts
+    with suppress(BusyError, TimeoutError):
+        await found.quick(hosts.look)
     if len(hosts.problems) < len(hosts.hosted):
         return json_answer(json_bytes({"status": "ready", "unavailable": hosts.problems}))
     named = ", ".join(f"{name} ({code})" for name, code in hosts.problems.items())
@@ -157,7 +162,7 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request, context: Reader) -> Response:
     """Return requests by route and status, their duration in seconds, the queue length, and the document counts.
 
-    `sonde_collection_damaged` is 1 for a collection that cannot be read, which then has no document count.
+    `sonde_collection_damaged` is 1 for a collection that cannot be used, which then has no document count.
     """
     return Response(await context.quick(request.app.state.metrics.text), media_type=CONTENT_TYPE)
 

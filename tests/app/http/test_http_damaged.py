@@ -213,3 +213,56 @@ def test_shards_that_are_deleted_while_they_are_served(folder: Path, tmp_path: P
             "name": "bad", "error": "there is no collection at bad.sonde: it was deleted or moved"}  # fmt: skip
         assert client.get("/ready").json()["unavailable"] == {"bad": "no-collection"}
     assert not bad.exists()
+
+
+def state(client: Any) -> tuple[dict[str, str], str]:
+    """What `/ready` and `/metrics` say of the collection that is damaged."""
+    unavailable = client.get("/ready").json()["unavailable"]
+    [line] = [each for each in client.get("/metrics").text.splitlines() if each.startswith(DAMAGED)]
+    return unavailable, line.removeprefix(DAMAGED)
+
+
+DAMAGED = 'sonde_collection_damaged{collection="bad"} '
+
+
+def test_ready_and_metrics_agree_on_what_searches_cannot_use_until_it_is_repaired(folder: Path, bad: Path) -> None:
+    """The metric was 0 as long as the files could be opened, and `/ready` did not notice the repair."""
+    [vectors] = bad.glob("vectors/*.npy")
+    sound = np.load(vectors)
+    with client_of(folder, bad) as client:
+        _until(lambda: client.get("/ready").status_code == 200)
+        assert state(client) == ({}, "0.0")
+    np.save(vectors, sound * np.nan)
+    with client_of(folder, bad) as client:
+        _until(lambda: client.get("/ready").status_code == 200)
+        assert state(client) == ({"bad": "damaged"}, "1.0")
+        Collection.open(bad, loader=loaded).repair()  # type: ignore[arg-type]
+        assert client.post("/search", json=BAD | {"query": "battery"}).status_code == 200
+        assert state(client) == ({}, "0.0")
+
+
+def test_ready_says_what_the_last_search_found(folder: Path, bad: Path) -> None:
+    with client_of(folder, bad) as client:
+        _until(lambda: client.get("/ready").status_code == 200)
+        for number in range(3):  # what is served reads its new embeddings
+            Collection.open(bad, loader=loaded).put([{"id": str(number), "text": f"new {number}"}])  # type: ignore[arg-type]
+        for vectors in bad.glob("vectors/*.npy"):
+            np.save(vectors, np.load(vectors) * np.nan)
+        refused(client.post("/search", json=BAD | {"query": "battery"}), 500, "the collection is damaged")
+        assert state(client) == ({"bad": "damaged"}, "1.0")
+        Collection.open(bad, loader=loaded).repair()  # type: ignore[arg-type]
+        assert state(client) == ({}, "0.0")
+
+
+def test_a_shard_that_is_moved_away_and_back(folder: Path, tmp_path: Path) -> None:
+    """`/ready` called it "no-collection" until something else asked for the collection."""
+    bad = tmp_path / "bad.sonde"
+    index(ROWS, bad, id="id", encoder=FakeEncoder(), shards=2)  # type: ignore[arg-type]
+    with client_of(folder, bad) as client:
+        _until(lambda: client.get("/ready").status_code == 200)
+        moved = (bad / "shards").rename(tmp_path / "moved")
+        unavailable, metric = state(client)
+        assert (list(unavailable), metric) == (["bad"], "1.0")
+        moved.rename(bad / "shards")
+        assert state(client) == ({}, "0.0")
+        assert client.post("/search", json=BAD | {"query": "battery"}).status_code == 200

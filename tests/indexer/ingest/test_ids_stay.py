@@ -284,6 +284,24 @@ def test_accents_that_are_written_in_two_ways_are_the_same_id_column_and_value(t
     assert made.delete([normalize("NFD", "été-2")]) == 1
 
 
+def test_ids_that_differ_only_in_the_form_of_their_accents_are_told_from_others(tmp_path: Path) -> None:
+    """They look the same, and were called repeated without another word."""
+    encoder: Any = FakeEncoder()
+    one, other = (normalize(form, "été-1") for form in ("NFC", "NFD"))
+    rows = [{"id": one, "text": "On a payé"}, {"id": other, "text": "Rien reçu"}, {"id": "b", "text": "Un autre"}]
+    said = r"the first repeated ids are 'été-1'; ids such as 'été-1' differ only in their Unicode form \(an accent is"
+    for given in (rows, [Document(row["text"], key=row["id"]) for row in rows]):
+        with pytest.raises(UsageError, match=said):
+            index(given, tmp_path / "t.sonde", encoder=encoder)
+    with pytest.raises(UsageError, match=r"the first repeated ids are 'été-1': choose another column"):
+        index([rows[0], rows[1] | {"id": one}, rows[2]], tmp_path / "t.sonde", encoder=encoder)
+    made = index(rows, tmp_path / "t.sonde", encoder=encoder, keep="last")
+    found = made.documents([other, "b", one])
+    assert {id: document.text for id, document in found.items()} == {
+        other: "Rien reçu", one: "Rien reçu", "b": "Un autre"}  # fmt: skip
+    assert [document.id for document in found.values()] == [one, one, "b"]
+
+
 def test_a_file_whose_name_has_decomposed_accents_is_found_as_it_is_typed(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / normalize("NFD", "Réclamation_été.txt")).write_text("On a payé deux fois")

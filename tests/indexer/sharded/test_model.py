@@ -1,5 +1,6 @@
 """Another model for a sharded collection: what one collection finds, says and keeps, in one commit for all shards."""
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from model_change import corpus, few_queries  # noqa: F401  (fixture)
 from other_encoder import ContraryEncoder, OtherEncoder, loaded
 from two_ways import Row, TwoWays, differences, told
 
-from sonde.app.api import Collection
+from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.sharded import model
 from sonde.indexer.sharded.collection import ShardedCollection
@@ -264,3 +265,14 @@ def test_documents_that_are_put_while_the_model_changes_get_the_new_one(
     assert collection.put([{"id": "new", "text": "apple river cloud"}]).added == 1
     assert switched[0].switched and collection.model == "other"
     assert (getattr(both, name).search("apple river cloud", k=1)[0].id, getattr(both, name).verify()) == ("new", [])
+
+
+def test_a_lost_shard_is_built_again_with_the_new_model_and_with_the_one_before(both: TwoModels):
+    both.change(OtherEncoder())
+    folder = both.folder / "sharded.sonde"
+    shutil.rmtree(folder / "shards" / "01")
+    index(texts(), folder, encoder=both.encoder, rebuild=True)  # type: ignore[arg-type]
+    assert both.differ == []
+    both.undo(FakeEncoder())
+    assert both.differ == []
+    assert both.sharded.verify() == []

@@ -10,8 +10,10 @@ from two_ways import QUERIES, WAYS, TwoWays, rows, told
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
+from sonde.indexer.store.elsewhere import Way
 from sonde.pipelines.search.results import PARTIAL, Results
 from sonde.pipelines.search.search import best_documents
+from sonde.pipelines.search.shards import _described
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,20 @@ def test_the_hits_are_those_of_a_local_search(both: TwoWays, tmp_path: Path):
     assert there.ask("late parcel", threshold=0.1) == both.sharded.ask("late parcel", threshold=0.1)
     assert told(there.like("a red car", where="stars > 3")) == told(both.sharded.like("a red car", where="stars > 3"))
     assert "4 shards elsewhere" in there.search("red").strategy
+
+
+@pytest.mark.parametrize(
+    ("ways", "said"),
+    [
+        ([Way(1_500), Way(0), Way(1)], "3 shards: exact scan of 1,501 passages"),
+        ([Way(1, where=" on cuda:0")], "1 shard: exact scan of 1 passage on cuda:0"),
+        ([Way(0), Way(None, "hnsw"), Way(None, "hnsw")], "3 shards: hnsw"),
+        ([Way(7), Way(None, "hnsw", " on cuda:0")], "2 shards, the first: exact scan of 7 passages"),
+        ([], "0 shards"),
+    ],
+)
+def test_how_all_shards_were_searched_is_one_sentence(ways: list[Way], said: str):
+    assert _described(len(ways), ways) == said
 
 
 def test_this_process_loads_no_faiss_index(both: TwoWays):
