@@ -90,7 +90,7 @@ class Analyzer:
         self, text: str, wanted: frozenset[str], ignored: Callable[[str], bool] = lambda _: False
     ) -> Iterator[tuple[int, int]]:
         """Yield the character ranges of a text whose words have one of the wanted terms and are not ignored."""
-        for start, end in _word_spans(text):
+        for start, end in word_spans(text):
             word = text[start:end]
             if not word.isascii() and _RUN.fullmatch(word):
                 yield from _gram_spans(word, start, wanted)
@@ -179,6 +179,13 @@ def _telling_words(text: str, stop_list: str) -> list[str]:
     return [word for word in words if word not in ENGLISH] if stop_list == "en" else words
 
 
+def function_words(text: str) -> Counter[str]:
+    """Return how many words of a text are on each language's list of stop words; languages without one are left out."""
+    words = len(_text_analyzer(_WORD, None).analyze(normalised(text).lower()))
+    listed = [language for language in STEMMERS if language not in NO_STOP_WORDS]
+    return +Counter({language: words - len(_telling_words(text, language)) for language in listed})
+
+
 def _content_words(query: str, stop_list: str) -> list[str]:
     return _text_analyzer(_WORD, None, stop_list).analyze(normalised(query).lower())
 
@@ -238,7 +245,7 @@ def _text_analyzer(pattern: str | None, language: str | None, stop_list: str | N
     return builder.filter(Filter.ascii_fold()).build() if language else builder.build()
 
 
-def _word_spans(text: str) -> Iterable[tuple[int, int]]:
+def word_spans(text: str) -> Iterable[tuple[int, int]]:
     """Return the character range of each word."""
     if text.isascii():
         return (found.span() for found in _ASCII_WORD.finditer(text))

@@ -10,7 +10,7 @@ from tantivy import DocAddress, Index, Occur, Query, Schema, SchemaBuilder, Sear
 
 from ..errors import SondeError
 from ..languages import normalise
-from .analysis import UNKNOWN, analyzer, query_counts, query_weights, stop_words, telling_terms
+from .analysis import UNKNOWN, analyzer, query_counts, query_weights, stop_words, telling_terms, word_spans
 from .writer import (
     LexicalState,
     LexicalWriter,
@@ -190,6 +190,17 @@ class LexicalIndex:
         with tantivy_errors(self.folder):
             found = {term: self._searcher.doc_freq("text", term) for term in terms}
         return {term: math.log1p((self.rows - count + 0.5) / (count + 0.5)) for term, count in found.items()}
+
+    def absent(self, query: str) -> list[str]:
+        """Return the content words of a query that no passage has in any form, as they are written, in their order."""
+        spans, is_stop_word = word_spans(query), stop_words(query, self.languages)
+        words = {word.casefold(): word for start, end in spans if not is_stop_word(word := query[start:end])}
+        terms = {word: {term for code in self.languages for term in analyzer(code).query_terms(word)} for word in words}
+        with tantivy_errors(self.folder):
+            return [
+                words[word] for word, some in terms.items()
+                if some and not any(self._searcher.doc_freq("text", term) for term in some)
+            ]  # fmt: skip
 
     def terms(self, query: str, language: str | None = None) -> list[str]:
         """Return the distinct terms that a query is searched by."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...indexer.encoder.models import known_languages
 from ...indexer.languages import NOT_LATIN, detect, english_name, script_languages
+from ...indexer.lexical.analysis import function_words
 from ...indexer.progress import NOTE, Notify
 from ...indexer.store.documents import chosen_texts
 from ...indexer.store.view import View
@@ -26,6 +27,8 @@ MOST = 1 / 2
 """Share of the texts above which a note says that the model was not trained on their language."""
 PART = 0.1
 """Share of the texts from which on a language counts where several are mixed."""
+LEAD = 2
+"""Function words of a language that a query needs beyond those of the languages that the model knows."""
 NAMED = 3
 """Languages that a note names, at most."""
 
@@ -74,6 +77,17 @@ class Trained:
         if code is None and not script_languages(text[:CHARACTERS]):
             code = _detected(text) if self.usual is None else self.usual if self.usual not in NOT_LATIN else None
         return code if code not in self.known else None
+
+    def asked(self, query: str) -> str | None:
+        """Return the language of a query if the model seems not to be trained on it, else None.
+
+        A query is too short to detect its language, so its script tells it, or words such as "nicht" and "oder".
+        """
+        if self.known is None or (code := self.unread(query)):
+            return None if self.known is None else code
+        counts = function_words(query[:CHARACTERS])
+        most = max((counts[code] for code in self.known), default=0) + LEAD
+        return next((code for code, count in counts.most_common(1) if count >= most), None)
 
 
 def _detected(text: str) -> str | None:
@@ -173,15 +187,16 @@ def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
         query: The query, if it is a text.
     """
     found = languages_of(view)
-    code = found.trained.unread(query) if query else None
     if found.mostly_foreign:
-        why = found.why
-    elif code:
-        why = f"the query is in {english_name(code)}, which the model {found.trained.model} was not trained on"
-    else:
+        ways = "A search by words alone (mode lexical) works; `sonde model` changes the model"
+        return (f"{found.why}: relevance says little. {ways}",)
+    trained = found.trained
+    if not query or not trained.known or (code := trained.asked(query)) is None:
         return ()
-    ways = "A search by words alone (mode lexical) works; `sonde model` changes the model"
-    return (f"{why}: relevance says little. {ways}",)
+    seems = "is" if trained.unread(query) else "seems to be"
+    why = f"the query {seems} in {english_name(code)}, which the model {trained.model} was not trained on"
+    known = english_name(next(iter(trained.known))) if len(trained.known) == 1 else "a language that it knows"
+    return (f"{why}: relevance says little. Ask in {known}, or change the model (`sonde model`)",)
 
 
 def notify_of_languages(view: View, notify: Notify) -> None:

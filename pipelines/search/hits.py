@@ -35,6 +35,10 @@ DEEPER = 4
 """How many times as many documents are searched if too many have the same text."""
 DEEPEST = 1_000
 """Documents beyond those wanted that are searched for other texts."""
+VOCABULARY = 200
+"""Passages from which on a note names words that no passage has; in fewer, many common words are missing."""
+ABSENT = 4
+"""Such words that the note names, at most."""
 
 
 def build_results(
@@ -67,7 +71,13 @@ def build_results(
     worded = (chosen.has_all_words(hit.passage, own[hit.id]) for hit in hits)  # counted only if a note needs it
     nothing = _nothing(kept.ranked, stage.estimate.weak, worded) if asked else ()
     said = () if stage.missing and not len(ranked.rows) else _notes(view, settings, ranked, kept.ranked)
-    notes = nothing + _partial(stage) + notes + said
+    notes = (
+        nothing
+        + _partial(stage)
+        + notes
+        + (_absent(view, query) if asked and excerpts and not notes + said else ())
+        + said
+    )
     if reranking and reranking.depth < reranking.wanted:
         notes += (
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
@@ -161,6 +171,15 @@ def _partial(stage: FirstStage) -> tuple[str, ...]:
     which, whose = (f"shard {listed}", "its") if one else (f"shards {listed}", "their")
     how = "found by their words only" if stage.settings.mode == "hybrid" else "missing"
     return (f"{PARTIAL}: {which} did not answer, so {whose} documents are {how}; try again in a few seconds",)
+
+
+def _absent(view: View, query: str) -> tuple[str, ...]:
+    """Return a note that names the query's words that no document has: relevance hardly knows a name from another."""
+    lexical = view.generation.lexical
+    if lexical is None or lexical.rows < VOCABULARY or not (words := lexical.absent(query)):
+        return ()
+    named = ", ".join(map(repr, words[:ABSENT])) + (", …" if len(words) > ABSENT else "")
+    return (f"no document has the {'word' if len(words) == 1 else 'words'} {named}",)
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

@@ -190,6 +190,14 @@ def test_a_new_language_needs_no_new_index(tmp_path):
     assert index.search("négociation", 5)[1].tolist() == [1]
 
 
+def test_absent_words_are_those_that_no_passage_has_in_any_form(mixed):
+    assert mixed.absent("Which batteries died in Prague, and why PRAGUE?") == ["PRAGUE"]
+    assert mixed.absent("die leere Batterie von zorblax-7") == ["zorblax", "7"]
+    assert mixed.absent("how are they") == ["how", "are", "they"]  # nothing but stop words: they count
+    assert mixed.absent("电池 坏了") == ["坏了"]
+    assert mixed.absent("") == mixed.absent("?!") == []
+
+
 def test_a_title_counts_twice(tmp_path):
     entries = [LexicalEntry(0, "", "storage fire fire word"), LexicalEntry(1, "fire", "storage word")]
     scores = made(tmp_path / "x", entries).score_rows("fire", [0, 1])

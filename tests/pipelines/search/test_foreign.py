@@ -20,6 +20,10 @@ KOREAN = [
 ]  # fmt: skip
 ENGLISH = ["The parcel came late.", "Nobody answered the phone.", "The parcel came too late."]
 RELEVANCE = f"which the model {MODEL} was not trained on: relevance says little. A search by words alone (mode lexical)"
+ASK_IN_ENGLISH = (
+    f"which the model {MODEL} was not trained on: relevance says little. Ask in English, or change the model "
+    "(`sonde model`)"
+)
 needs_model = pytest.mark.skipif(not default_model(), reason="the default model is not installed")
 
 
@@ -57,6 +61,21 @@ def test_a_text_is_foreign_by_its_script_its_own_language_or_that_of_the_collect
         "angerufen habe, weil ich ein neues Gerät brauche."
     )
     assert [english.foreign(long), english.unread(long), english.unread("배터리")] == ["de", None, "ko"]
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ("meine Karte ist noch nicht angekommen", "de"), ("ma carte n'est pas arrivée", "fr"),
+        ("mi tarjeta no ha llegado todavía", "es"), ("배터리", "ko"), ("my card has not arrived", None),
+        ("what is die casting", None), ("pas de deux", "fr"), ("Karte", None), ("", None),
+        ("is the film die hard a remake", None),
+    ],
+)  # fmt: skip
+def test_the_language_of_a_query_is_told_by_its_script_or_its_function_words(query: str, language: str | None) -> None:
+    assert Trained(MODEL, frozenset({"en"}), "en").asked(query) == language
+    assert Trained(MODEL, None, "en").asked(query) is None
+    assert Trained(MODEL, frozenset({"en", "de", "fr", "es", "ko"}), "en").asked(query) is None
 
 
 def test_languages_are_named_and_mixtures_found() -> None:
@@ -99,8 +118,13 @@ def test_a_search_says_that_relevance_says_little(tmp_path: Path) -> None:
     assert not any("trained on" in note for note in korean.search("걱정", k=2, mode="lexical").notes)
     english = indexed(tmp_path / "en", ENGLISH)
     assert not any("trained on" in note for note in english.search("late parcel").notes)
-    assert any(note.startswith(f"the query is in Korean, {RELEVANCE}") for note in english.search("소포").notes)
-    assert any(note.startswith(f"the query is in Korean, {RELEVANCE}") for note in english.like("소포가 늦게").notes)
+    for found, beginning in (
+        (english.search("소포"), "the query is in Korean"),
+        (english.like("소포가 늦게"), "the query is in Korean"),
+        (english.search("mein Paket ist noch nicht da"), "the query seems to be in German"),
+    ):
+        [note] = [note for note in found.notes if "trained on" in note]
+        assert note == f"{beginning}, {ASK_IN_ENGLISH}"
     english.put([{"id": f"k{number}", "text": text} for number, text in enumerate(KOREAN)])
     assert any(note.startswith("most texts are in Korean, ") for note in english.search("late parcel").notes)
 
