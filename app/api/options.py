@@ -106,6 +106,7 @@ class TopicOptions(TypedDict, total=False):
     namer: str | None
     namer_model: str | None
     namer_show: bool
+    about: int | None
 
 
 class MapOptions(TypedDict, total=False):

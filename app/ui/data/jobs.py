@@ -11,7 +11,7 @@ from ....indexer.wording import counted, per_second
 from ...api.functions import duration, size
 from ...stopped import goes_on
 from ..jobs import Job, Jobs
-from ..jobs.panel import command_line, show_cancel, show_notes
+from ..jobs.panel import command_line, show_cancel, show_notes, time_left
 from ..page import escape_markdown, failure, link
 from ..workspace import Workspace, may_write
 
@@ -174,8 +174,7 @@ def how_far(job: Job) -> str:
         return f"{progress.stage}: the first {progress.unit}, {duration(job.seconds)} so far"
     of = f" of {progress.total:,}" if progress.total else ""
     rate = f" · {per_second(pace.rate)} a second" if pace else ""
-    left = f" · about {duration(pace.left)} left" if pace and pace.left else ""
-    return f"{progress.stage}: {progress.done:,}{of} {progress.unit}{rate}{left}"
+    return f"{progress.stage}: {progress.done:,}{of} {progress.unit}{rate}{time_left(job)}"
 
 
 def _ended_card(shelf: Workspace, job: Job, name: str | None) -> None:
