@@ -188,6 +188,7 @@ class LabelOptions(TypedDict, total=False):
     corrections: bool
     none: bool
     promise: float | None
+    corrections_of: str | None
 
 
 class TuneOptions(TypedDict, total=False):

@@ -10,6 +10,7 @@ from ...indexer.wording import visible
 LABELS = {
     "annotations": "Labels",
     "budget": "Budget",
+    "corrections_of": "Use the corrections of",
     "date": "Column with the dates",
     "delete_most": "Allow this even if it deletes more than half of the documents",
     "id": "Id",

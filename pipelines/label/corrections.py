@@ -145,6 +145,47 @@ def corrections(collection: StoredCollection, run: str = "labels") -> list[Corre
     return [Correction(keys[doc], tuple(kept[doc])) for doc in sorted(kept)]
 
 
+def take_corrections(
+    collection: StoredCollection, source: str, run: str, labels: Sequence[Label], several: bool
+) -> int:
+    """Copy corrections of one label run to another, where that has none for a document; return how many were copied.
+
+    Corrections with a label that the other run does not have are left out.
+
+    Args:
+        collection: The collection of the documents.
+        source: The run whose corrections are copied.
+        run: The run that gets them, which need not exist yet.
+        labels: Its labels.
+        several: Whether it may give a text several labels; otherwise, corrections with several are left out.
+
+    Raises:
+        SondeError: The source has no corrections, or another process is writing.
+    """
+    spelled = {label.name.casefold(): label.name for label in labels}
+
+    def usable(catalog: Catalog, own: Mapping[int, list[str]]) -> dict[int, list[str]]:
+        return {
+            doc: [spelled[name.casefold()] for name in names]
+            for doc, names in _kept(catalog, _find(catalog, source)).items()
+            if doc not in own and (several or len(names) < 2) and all(name.casefold() in spelled for name in names)
+        }
+
+    def changed(catalog: Catalog, old: Run | None) -> NewRun:
+        kept = (own := _kept(catalog, old)) | usable(catalog, own)
+        return _run(run, kept, any(len(names) > 1 for names in kept.values()))
+
+    with collection.view() as view:
+        known = [each.name for each in list_runs(view.catalog, CORRECTION, count=False)]
+        many = len(usable(view.catalog, _kept(view.catalog, _find(view.catalog, run))))
+    if source not in known:
+        said = f"the run {source!r} has no corrections: {existing(known)}"
+        raise SondeError(said, code="not-found", field="corrections_of", value=source, alternatives=known)
+    if many:
+        change_run(collection, CORRECTION, run, changed)
+    return many
+
+
 def truths_of(catalog: Catalog, run: str, labels: Sequence[Label]) -> Truths:
     """Return the corrections of a run in the form that a labelling with these labels uses."""
     places = {label.name.casefold(): place for place, label in enumerate(labels)}
@@ -179,9 +220,8 @@ def unused_corrections(
         if other.name != run and not found.unknown and found.shares[usable].any():
             many = int(usable.sum())
             said = f"{counted(many, 'correction')} of {other.name!r} {'is' if many == 1 else 'are'} not used here"
-            save = f"`sonde runs correct C --run {quote(other.name)} --to FILE.csv`"
-            read = f"`sonde runs correct C --run {quote(run)} --from FILE.csv`"
-            notes.append(f"{said}: to use {'it' if many == 1 else 'them'}, run {save} and {read}, and label again")
+            use = f"to use {'it' if many == 1 else 'them'}, label again with --corrections-of {quote(other.name)}"
+            notes.append(f"{said}: {use}")
     return tuple(notes)
 
 
