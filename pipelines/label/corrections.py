@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
+from ...indexer.errors import Ids, SondeError, UsageError, arg, as_text, as_texts
 from ...indexer.files import check_target, text_of, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.columns import ids_or, place_of_ids
@@ -148,9 +148,7 @@ def corrections(collection: StoredCollection, run: str = "labels") -> list[Corre
 def take_corrections(
     collection: StoredCollection, source: str, run: str, labels: Sequence[Label], several: bool
 ) -> int:
-    """Copy corrections of one label run to another, where that has none for a document; return how many were copied.
-
-    Corrections with a label that the other run does not have are left out.
+    """Copy corrections with labels of another run to it, where it has none for a document; return how many were copied.
 
     Args:
         collection: The collection of the documents.
@@ -219,9 +217,11 @@ def unused_corrections(
         usable = np.isin(found.docs, docs) & (several | (found.shares.sum(axis=1) <= 1))
         if other.name != run and not found.unknown and found.shares[usable].any():
             many = int(usable.sum())
-            said = f"{counted(many, 'correction')} of {other.name!r} {'is' if many == 1 else 'are'} not used here"
-            use = f"to use {'it' if many == 1 else 'them'}, label again with --corrections-of {quote(other.name)}"
-            notes.append(f"{said}: {use}")
+            are, them = ("is", "it") if many == 1 else ("are", "them")
+            said = (
+                f"{counted(many, 'correction')} of {other.name!r} {are} not used here: to use {them}, label again with"
+            )
+            notes.append(f"{said} {arg('corrections_of')} {quote(other.name)}")
     return tuple(notes)
 
 

@@ -30,7 +30,7 @@ def test_corrections_of_another_run_with_the_same_labels_are_named(shop: Collect
     def said(**options: Any) -> list[str]:
         return [note for note in shop.label(LABELS, replace=True, **options).notes if "not used here" in note]
 
-    first = "3 corrections of 'labels 2' are not used here: to use them, label again with --corrections-of 'labels 2'"
+    first = "3 corrections of 'labels 2' are not used here: to use them, label again with corrections_of 'labels 2'"
     assert said() == said(name="third") == [first]
     assert said(name="labels 2") == said(corrections=False) == said(where="\"id\" = 'parcel-9'") == []
     examples = [LabelledExample("parcel", id="parcel-9"), LabelledExample("battery", id="battery-9")]
@@ -44,7 +44,11 @@ def test_corrections_of_another_run_with_the_same_labels_are_named(shop: Collect
 def test_the_corrections_of_another_run_are_used_on_request(shop: Collection, sonde: Command) -> None:
     shop.label(LABELS)
     shop.correct({"parcel-1": "battery", "screen-2": "none of these", "screen-3": "refund"}, "labels")
-    assert "labels-2" not in {run.name for run in shop.runs()}
+    other = sonde("label", shop.path, "--labels", ",".join(LABELS), "--name", "third")
+    assert (
+        "3 corrections of 'labels' are not used here: to use them, label again with --corrections-of labels"
+        in other.err
+    )
     made = sonde("label", shop.path, "--labels", ",".join(LABELS), "--name", "labels-2", "--corrections-of", "labels")
     assert "copied 3 corrections of 'labels' to 'labels-2'" in made.err and "using 3 corrections" in made.err
     assert shop.corrections("labels-2") == shop.corrections("labels"), "they stay in the other run"
