@@ -6,6 +6,7 @@ from ....indexer.store.kinds import CLUSTER, TAXONOMY, TOPIC
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
+from ..downloads import show_groups_download
 from ..jobs.panel import ask_name, may_start, show_work, start
 from ..page import empty, escape_markdown, popover, sentences, show_members, shown_score, submitted
 from ..workspace import Workspace, may_write
@@ -191,4 +192,6 @@ def _part(
                 "No groups",
                 f"None of {counted(run.documents, 'document')} is in a dense region. Try a smaller minimum size.",
             )
+        else:
+            show_groups_download(collection, run, "groups")
         show_group_cards(collection, run, items)

@@ -10,6 +10,7 @@ from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.taxonomy import LogEntry, Taxonomy, TaxonomyGroup
 from ...api import Collection
+from ..downloads import for_spreadsheets, show_groups_download
 from ..jobs.panel import NO_NAME, may_start, start
 from ..page import chips, empty, escape_markdown, popover, sentences, shortened, show_text, shut_popovers, submitted
 from ..workspace import Workspace, may_write
@@ -29,6 +30,8 @@ def show_taxonomy(shelf: Workspace, collection: Collection, run: Run, running: b
     log = collection.taxonomy_log(run.name, 20)
     if may_write():
         _whole(shelf, collection, found, log, running)
+    if found.groups:
+        show_groups_download(collection, run, "taxonomy")
     if not found.groups:
         empty(
             "No groups yet",
@@ -107,7 +110,11 @@ def _add(collection: Collection, found: Taxonomy) -> None:
 def _export(collection: Collection, found: Taxonomy) -> None:
     form: Any = FORMS[st.selectbox("Format", list(FORMS), key="tax_form")]
     st.download_button(
-        "Download", lambda: collection.export_taxonomy(form, found.name).encode(), on_click="ignore",
+        "Download",
+        lambda: for_spreadsheets(
+            collection.export_taxonomy(form, found.name).encode(), f".{SUFFIXES.get(form, form)}"
+        ),
+        on_click="ignore",
         file_name=f"{found.name}.{SUFFIXES.get(form, form)}", key="tax_download",
     )  # fmt: skip
 

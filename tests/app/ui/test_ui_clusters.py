@@ -7,6 +7,7 @@ from ui_overview import Started, kept_job, shop, started, topics  # noqa: F401  
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
+from sonde.app.ui.downloads import written
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.topics.grain import Suggestion
 
@@ -274,3 +275,26 @@ def test_a_running_job_says_about_how_long_it_still_takes(pages: Pages, clustere
     page = pages.open("clusters", collection="shop")
     [said] = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
     assert said == "shop · Label: judging · 300 of 1,000 documents · about 14 s left"
+
+
+@pytest.mark.parametrize("run", ["cluster:k", "taxonomy:taxonomy", "label:labels"])
+def test_the_groups_of_a_run_are_downloaded_as_a_table(pages: Pages, clustered: Collection, run: str) -> None:
+    clustered.make_taxonomy("k")
+    clustered.label(["parcel", "battery", "screen", "refund"])
+    page = pages.open(
+        "labels" if run.startswith("label") else "clusters", collection="shop", run=run.removeprefix("label:")
+    )
+    buttons = [each.proto.label for each in page.get("download_button")]
+    assert buttons[buttons.index("Download as Excel") + 1] == "Download as CSV"
+    content = written(".csv", lambda path: clustered.export_groups(path, run))
+    assert content.startswith(b"\xef\xbb\xbfnumber,name,"), "Excel reads it as UTF-8"
+    assert written(".xlsx", lambda path: clustered.export_groups(path, run)).startswith(b"PK")
+
+
+def test_the_columns_of_a_download_are_chosen(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="cluster:k", part="documents")
+    box = page.multiselect(key="group_columns")
+    assert (box.value, box.placeholder, box.options) == ([], "All columns", clustered.export_columns())
+    assert "cluster:k name" in box.options
+    box.set_value(["text"]).run()
+    assert not page.exception
