@@ -47,6 +47,7 @@ PLACES = {
     "index": "Add texts (Data page)",
     "label": "the Labels page",
     "map": "the Explore page",
+    "model": "Model (Data page)",
     "repair": "Repair (Data page, Health)",
     "runs update": "the page of each run",
     "search": "the Search page",

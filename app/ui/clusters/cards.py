@@ -63,8 +63,8 @@ def _taxonomy_button(collection: Collection, run: Run) -> None:
         return
     with popover("Make a taxonomy", "taxonomy", icon=icon, help=KEEP), sentences():
         st.text(
-            f"This makes another taxonomy, {name}. Your edits in {', '.join(known)} stay there, and are not in the "
-            f"new one. Commands that name no taxonomy then use {name}, the newest."
+            f"This makes another taxonomy, '{name}'. What you edited in other ones stays there, and is not in the new "
+            f"one. Commands that name no taxonomy then use '{name}', the newest."
         )
         if st.button(f"Make {escape_markdown(name)}", type="primary", key="make_taxonomy"):
             shut_popovers()

@@ -48,6 +48,19 @@ def findings(job: Job) -> list[str]:
     ]
 
 
+def model_change(job: Job) -> Report | None:
+    """Return what a change of model did; None as long as that is not known."""
+    return next((value for value in job.output if isinstance(value, dict) and "switched" in value), None)
+
+
+def said_of_model(did: Report) -> str:
+    """Return what a change of model did, in a sentence."""
+    if did["switched"]:
+        return f"The collection now uses {did['after']} instead of {did['before']}."
+    refusal = (did["comparison"] or {}).get("refusal")
+    return f"The collection keeps {did['before']}" + (f": {refusal}." if refusal else ".")
+
+
 def _index(values: list[Report]) -> list[str]:
     report = values[-1]
     counts = [
@@ -95,6 +108,7 @@ _TOLD: dict[str, Callable[[list[Report]], list[str]]] = {
     "repair": _repair,
     "compact": _compact,
     "delete": _delete,
+    "model": lambda values: [said_of_model(values[-1])],
 }
 
 EARLIER = 20
@@ -225,6 +239,8 @@ def _ending(job: Job, shelf: Workspace) -> None:
         _skipped(job)
     elif job.command[0] == "verify" and job.output:
         st.warning(f"Found {counted(len(job.output), 'problem')}. See Health.")
+    elif job.command[0] == "model" and (did := model_change(job)):
+        st.warning(escape_markdown(f"{said_of_model(did)} Model shows the comparison."))
     elif job.state == "failed":
         st.error(escape_markdown(shelf.jobs.shortened(job.error)))
     else:

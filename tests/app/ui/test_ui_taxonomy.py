@@ -34,7 +34,7 @@ def test_a_run_becomes_a_taxonomy(pages: Pages) -> None:
 def test_a_second_taxonomy_is_made_only_after_it_is_said_what_that_means(pages: Pages, kept: Collection) -> None:
     page = pages.open("clusters", collection="shop", run="cluster:k")
     said = shown(page)
-    assert "This makes another taxonomy, taxonomy-2. Your edits in taxonomy stay there" in said
+    assert "This makes another taxonomy, 'taxonomy-2'. What you edited in other ones stays there" in said
     assert "Merged clusters cannot be split again" in said
     page.button(key="make_taxonomy").click().run()
     assert page.selectbox(key="run").value == "taxonomy:taxonomy-2"
