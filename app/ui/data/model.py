@@ -65,13 +65,13 @@ def _start(shelf: Workspace, name: str, title: str, *words: str) -> None:
 def _show_result(shelf: Workspace, name: str, job: Job, now: str) -> None:
     """Show how both models compare and, if the collection kept its model, let it switch all the same."""
     did = model_change(job) or {}
-    st.markdown("**Last comparison**")
+    st.markdown("**Last change**")
     st.text(said_of_model(did))
     if found := did["comparison"]:
         st.caption(escape_markdown(f"Compared on {found['source']}"))
         st.dataframe(_rows(found), hide_index=True)
     for note in did["notes"]:
-        st.text(f"Note: {in_pages(note)}")
+        st.text(f"Note: {in_pages(note)}.")
     if did["switched"] or did["before"] != now:
         return
     label = "Switch anyway" if (found or {}).get("refusal") else "Switch"
@@ -91,9 +91,5 @@ def _rows(found: dict[str, Any]) -> list[dict[str, str]]:
         }
         for gain in found["gains"]
     ]  # fmt: skip
-    sizes = {
-        "Measure": "size of embeddings",
-        before["model"]: size(before["bytes"]),
-        after["model"]: size(after["bytes"]),
-    }
-    return [*rows, sizes]
+    sizes = {side["model"]: size(side["bytes"]) for side in (before, after)}
+    return [*rows, {"Measure": "size of embeddings", **sizes, "Difference": "", "95 % interval": "", "p": ""}]

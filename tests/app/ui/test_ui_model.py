@@ -45,6 +45,6 @@ def test_the_model_is_changed_compared_and_changed_back(pages: Pages, monkeypatc
         "Measure": "hybrid ndcg@10", made.model: "0.900", "static": "0.800", "Difference": "-0.100",
         "95 % interval": "-0.200 to +0.000", "p": "0.010",
     }  # fmt: skip
-    assert "Note: few queries" in shown(page)
+    assert "Note: few queries." in shown(page)
     page.button(key="model-anyway").click().run()
     assert asked[-1] == [title, "reviews", "--to", "static", "--anyway", *device]
