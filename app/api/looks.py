@@ -1,11 +1,14 @@
 """Read-only views for pages and programs: counts, columns, the model, runs with their groups, and contrasts."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...indexer.errors import SondeError
+from ...indexer.files import check_target
 from ...indexer.progress import Notify, silent
 from ...indexer.store.documents import ids_by_number
-from ...indexer.store.kinds import kind_of
+from ...indexer.store.kinds import TAXONOMY, kind_of
 from ...indexer.store.members import sizes_inside
 from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs, places_of
 from .opened import Opened
@@ -148,6 +151,47 @@ class Looking(Opened):
             run = kept.newest(view.catalog, kind_of(kind), name)
             items, levels = kept.present_items(view.catalog, run), kept.levels_of(view.catalog, run)
             return kept.RunDetails(counted_run(view.catalog, run), items, levels)
+
+    def export_groups(
+        self, to: str | Path, run: str, kind: str | None = None, *, raw_formulas: bool = False,
+        progress: Notify = silent,
+    ) -> int:  # fmt: skip
+        """Write the groups of a run as a table for a report, and return how many there are.
+
+        The columns are number, name, terms or description, documents, share in %, and three texts that stand for the
+        group; those of a taxonomy include its path.
+
+        Args:
+            to: An .xlsx, .csv or .jsonl file.
+            run: The run's name, such as "topics" or "taxonomy:ours".
+            kind: The run's kind, if runs of several kinds have this name.
+            raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
+            progress: Receives a message if cells were changed.
+
+        Raises:
+            SondeError: The run does not exist or has no groups, or the file cannot be written.
+            UsageError: The file has another suffix, or runs of several kinds have this name and no kind was given.
+
+        Example:
+            >>> shop.export_groups(folder / "groups.csv", "four")
+            4
+        """
+        from ...indexer.store.export import TABLES, refuse_source, write_table
+        from ...pipelines.analysis import runs as kept
+        from ...pipelines.analysis.group_table import WIDTHS, group_table
+        from ...pipelines.taxonomy import read_taxonomy, taxonomy_table
+
+        path = Path(to)
+        check_target(path, TABLES, "write groups to")
+        refuse_source(self.stored, path)
+        found = kept.details(self.stored, run, kind)
+        whole = found.run.kind is TAXONOMY
+        rows = taxonomy_table(read_taxonomy(self.stored, found.run.name)) if whole else group_table(self.stored, found)
+        if not rows:
+            raise SondeError(f"the {found.run.kind} run {found.run.name!r} has no groups")
+        sheet = found.run.kind.items
+        write_table(rows, path, sheet, WIDTHS, raw_formulas=raw_formulas, progress=progress)
+        return len(rows)
 
     def item_sizes(self, run: Run) -> dict[int, int]:
         """Return the number of documents of each item of a run by its number; an item without documents is left out.

@@ -107,6 +107,7 @@ class TopicOptions(TypedDict, total=False):
     namer: str | None
     namer_model: str | None
     namer_show: bool
+    about: int | None
 
 
 class MapOptions(TypedDict, total=False):
@@ -188,6 +189,7 @@ class LabelOptions(TypedDict, total=False):
     corrections: bool
     none: bool
     promise: float | None
+    corrections_of: str | None
 
 
 class TuneOptions(TypedDict, total=False):

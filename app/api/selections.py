@@ -156,16 +156,30 @@ class Selecting(Opened):
 
         return tag(self.stored, name, docs=docs, change=change)
 
-    def export_numbered(self, docs: np.ndarray, path: str | Path, *, vectors: bool = False) -> int:
+    def export_columns(self) -> list[str]:
+        """Return the columns that an export has, in their order.
+
+        Example:
+            >>> shop.export_columns()[:3]
+            ['id', 'title', 'text']
+        """
+        from ...indexer.store.export import all_columns
+
+        return all_columns(self.stored)
+
+    def export_numbered(
+        self, docs: np.ndarray, path: str | Path, *, vectors: bool = False, columns: Sequence[str] | None = None
+    ) -> int:
         """Export documents to a Parquet, CSV or JSONL file, chosen by suffix; return how many were written.
 
         Args:
             docs: int64, document numbers; numbers that no longer exist are ignored.
             path: The file to write.
             vectors: Whether to write each document's embedding too.
+            columns: The columns to write, in this order; all if None.
 
         Raises:
-            UsageError: The suffix is not one of these.
+            UsageError: The suffix is not one of these, or a column does not exist.
             SondeError: The file cannot be written.
 
         Example:
@@ -174,4 +188,4 @@ class Selecting(Opened):
         """
         from ...indexer.store.export import only, write_export
 
-        return write_export(self.stored, Path(path), vectors=vectors, choose=only(docs))
+        return write_export(self.stored, Path(path), vectors=vectors, choose=only(docs), columns=columns)

@@ -234,7 +234,7 @@ class Upkeep(Opened):
 
     def export(
         self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = (),
-        raw_formulas: bool = False, progress: Notify = silent,
+        columns: Sequence[str] | None = None, raw_formulas: bool = False, progress: Notify = silent,
     ) -> int:  # fmt: skip
         """Export documents with their metadata and run results; return how many were written. See `export_notes`.
 
@@ -243,13 +243,14 @@ class Upkeep(Opened):
             vectors: Whether to write each document's embedding.
             where: A filter on metadata and runs; all documents if None.
             without: Ids of documents to leave out.
+            columns: The columns to write, in this order; all if None. Embeddings are written beside them.
             raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
                 Otherwise they get an apostrophe in front; numbers stay as they are.
             progress: Receives a message if cells were changed.
 
         Raises:
             UsageError: The file has another suffix, or is the file that the collection was made from. Or the filter is
-                not valid.
+                not valid, or a column does not exist.
             SondeError: The file cannot be written, or it exists and no document would be written.
 
         Example:
@@ -257,22 +258,24 @@ class Upkeep(Opened):
             1
         """
         return exporting.write_export(
-            self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where),
+            self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where), columns=columns,
             raw_formulas=raw_formulas, progress=progress,
         )  # fmt: skip
 
-    def export_lines(self, stream: TextIO, *, vectors: bool = False, where: str | None = None) -> int:
+    def export_lines(
+        self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> int:
         """Export documents as JSON lines to an open text stream, such as standard output; return how many were written.
 
         Raises:
-            UsageError: The filter is not valid.
+            UsageError: The filter is not valid, or a column does not exist.
 
         Example:
             >>> import io
             >>> fruit.export_lines(io.StringIO())
             3
         """
-        return exporting.write_jsonl(self.stored, stream, vectors=vectors, choose=_passing(where))
+        return exporting.write_jsonl(self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns)
 
     def export_notes(self) -> list[str]:
         """Return a note for each run that an export renames to avoid a name clash.

@@ -92,6 +92,10 @@ def label(
             help="Apply the corrections stored by `sonde runs correct`, and learn from them.",
         ),
     ] = True,
+    corrections_of: Annotated[
+        str | None,
+        typer.Option("--corrections-of", metavar="RUN", help="First copy the corrections of another label run."),
+    ] = None,
     none: Annotated[
         bool, typer.Option("--none", help="Texts that probably fit no label get the answer 'none of these'.")
     ] = False,
@@ -146,7 +150,7 @@ def label(
     settings = LabelSettings(
         engine=engine, model=model, multi_label=multi_label, threshold=threshold, budget=budget, where=where,
         name=name, replace=replace, device=device, dtype=dtype, seed=seed, corrections=corrections,
-        none=none, promise=promise,
+        none=none, promise=promise, corrections_of=corrections_of,
         **{key: value for key, value in chosen.items() if value is not None},
     )  # fmt: skip
     given = read_labels(labels_file) if labels_file else labels or ""

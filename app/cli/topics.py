@@ -45,6 +45,10 @@ def topics(
         int | None,
         typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense."),
     ] = None,
+    about: Annotated[
+        int | None,
+        typer.Option("--about", metavar="N", help="About how many topics, to within a tenth."),
+    ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
         str | None, typer.Option("--seed-words", metavar="A,B;C,D", help="Groups of words that should become topics.")
@@ -102,6 +106,7 @@ def topics(
     \b
     Examples:
       sonde topics reviews.sonde
+      sonde topics reviews.sonde --name report --about 20
       sonde topics reviews.sonde --name few --level coarse
       sonde runs show news.sonde fine:topics
       sonde topics reviews.sonde --name twelve --reduce-to 12 --outliers keep
@@ -120,6 +125,7 @@ def topics(
         sample=sample, names=cast(Any, names), labels=read_candidates(labels, labels_file), engine=engine,
         method=cast("Method", method), level=cast("Level", level),
         namer=namer, namer_model=namer_model, namer_show=namer_show,
+        about=about,
     )  # fmt: skip
     settings.check()
     if update is not None and (replace or name != "topics" or match or settings != TopicSettings()):

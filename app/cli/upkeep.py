@@ -1,5 +1,6 @@
 """`sonde info`, `verify`, `repair`, `compact`, `late`, `delete` and `export`."""
 
+import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -275,10 +276,22 @@ def export(
             "--page", metavar="FILE", help="Write one .html file with map, search, table and charts that works offline."
         ),
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B", help="Write only these columns, in this order.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups", metavar="RUN", help="Write the groups of a run instead: a .xlsx, .csv or .jsonl table."
+        ),
+    ] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
+
+    With --groups, write a table for a report instead: for each group of a run its number, name, terms, documents,
+    share, and three texts.
 
     The file that the collection was made from is never replaced. On a terminal, Sonde asks for confirmation before it
     replaces another file.
@@ -290,27 +303,38 @@ def export(
       sonde export reviews.sonde --to reviews.parquet --vectors
       sonde export reviews.sonde > reviews.jsonl
       sonde export reviews.sonde --page reviews.html
+      sonde export news.sonde --groups topics --to groups.xlsx
     """
     from ...indexer.errors import SondeError, UsageError
     from ..api import open as open_collection
 
     if page is not None and (to != "-" or vectors or raw_formulas):
         raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
+    if page is not None and (columns or groups):
+        raise UsageError("--page writes a page of all columns: leave out --columns and --groups")
+    if groups is not None and (to == "-" or vectors or where or columns):
+        raise UsageError("--groups needs --to FILE, without --vectors, --where and --columns")
+    chosen = None if columns is None else read_columns(columns)
     opened = open_collection(collection)
     target = page if page is not None else None if to == "-" else Path(to)
     ask_to_replace(yes, target)
     if page is not None:
         _write_page(opened, page, where, json)
         return
+    if groups is not None:
+        _write_groups(opened, to, groups, raw_formulas, json)
+        return
     say_notes(opened.export_notes())
     standard = to == "-"
     if standard:
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
-        count = opened.export_lines(out, vectors=vectors, where=where)
+        count = opened.export_lines(out, vectors=vectors, where=where, columns=chosen)
     else:
         try:
             with progress(quiet=True) as notify:
-                count = opened.export(to, vectors=vectors, where=where, raw_formulas=raw_formulas, progress=notify)
+                count = opened.export(
+                    to, vectors=vectors, where=where, columns=chosen, raw_formulas=raw_formulas, progress=notify
+                )
         except SondeError as error:
             if where is not None and error.code == "no-documents":
                 say_notes([opened.explain_filter(where)])
@@ -321,6 +345,17 @@ def export(
         print_json({"documents": count, "path": to})
     else:
         say(f"{counted(count, 'document')} written to {'standard output' if standard else to}")
+
+
+def read_columns(text: str) -> list[str]:
+    """Read names of columns from "id,text,stars"; a name with a comma takes double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def _write_groups(opened: "Collection", to: str, run: str, raw_formulas: bool, json: bool) -> None:
+    with progress(quiet=True) as notify:
+        count = opened.export_groups(to, run, raw_formulas=raw_formulas, progress=notify)
+    print_json({"groups": count, "path": to}) if json else say(f"{counted(count, 'group')} written to {to}")
 
 
 def _write_page(opened: "Collection", page: Path, where: str | None, json: bool) -> None:

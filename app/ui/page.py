@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
@@ -18,7 +16,6 @@ from streamlit.navigation.page import StreamlitPage
 from ...indexer.errors import Message, SondeError, WriterBusyError
 from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import Item, Run
-from ...indexer.wording import counted
 from ..api import Collection
 from .launch import UiSettings
 from .words import in_pages, without_folders, without_paths
@@ -36,8 +33,6 @@ _PLAIN = re.compile(
 """Text in which Markdown finds nothing, such as `tag:to_do`; after a colon, Streamlit replaces only these words."""
 NOTHING = ":small[]"
 """An empty element in Markdown."""
-QUOTED = "Cells that a spreadsheet would run as formulas start with an apostrophe. JSONL has the unchanged texts."
-"""What a button says that downloads a CSV file."""
 MARK = "<mark class='sonde'>{}</mark>"
 
 
@@ -158,7 +153,8 @@ SHORT = 280
 @st.fragment
 def show_members(collection: Collection, run: Run, items: list[Item], prompt: str, key: str) -> None:
     """Show a choice of the run's items, the largest first, and the documents of the one chosen, the surest first."""
-    from .drawer import show_opener  # it imports this module
+    from .downloads import show_export  # they import this module
+    from .drawer import show_opener
 
     with sentences():
         ranked = sorted(items, key=lambda item: -item.data.get("size", 0))
@@ -186,7 +182,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                     show_opener(collection, member.id, key)
         if pages > 1:
             st.pagination(pages, key=f"{key}_page")
-        _export(collection, run, chosen, key)
+        show_export(collection, run, chosen, key)
 
 
 def score_name(run: Run) -> str:
@@ -199,29 +195,6 @@ def score_name(run: Run) -> str:
 def shown_score(score: float) -> str:
     """Return a score with two decimals, and 0.00 for one that rounds to -0.00."""
     return f"{round(score, 2) + 0.0:.2f}"
-
-
-def _export(collection: Collection, run: Run, item: Item, key: str) -> None:
-    """Offer the documents of an item, with their metadata and what all runs say of them, as a file."""
-    size = item.data.get("size", 0)
-    if not size:
-        return
-
-    def content(suffix: str) -> bytes:
-        ids = [member.id for member in collection.members(run.name, item.number, kind=run.kind, k=size)]
-        docs = np.array(sorted(collection.numbers(ids).values()))
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / f"export{suffix}"
-            collection.export_numbered(docs, path)
-            return path.read_bytes()
-
-    with st.container(horizontal=True):
-        for suffix, name in ((".xlsx", "Excel"), (".csv", "CSV"), (".jsonl", "JSONL")):
-            st.download_button(
-                f"Download {counted(size, 'document')} as {name}", lambda suffix=suffix: content(suffix),
-                f"{run.name}-{item.name}{suffix}", key=f"{key}_export{suffix}", on_click="ignore",
-                icon=":material/download:", help=QUOTED if suffix == ".csv" else None,
-            )  # fmt: skip
 
 
 def submitted(label: str, missing: str, *, on: DeltaGenerator | None = None, **look: Any) -> bool:

@@ -10,6 +10,7 @@ from ...indexer.wording import visible
 LABELS = {
     "annotations": "Labels",
     "budget": "Budget",
+    "corrections_of": "Use the corrections of",
     "date": "Column with the dates",
     "delete_most": "Allow this even if it deletes more than half of the documents",
     "id": "Id",
@@ -46,6 +47,7 @@ PLACES = {
     "index": "Add texts (Data page)",
     "label": "the Labels page",
     "map": "the Explore page",
+    "model": "Model (Data page)",
     "repair": "Repair (Data page, Health)",
     "runs update": "the page of each run",
     "search": "the Search page",

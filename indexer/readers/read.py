@@ -237,6 +237,8 @@ class Preview:
         skipped: Those of the first rows that cannot be read.
         fixed: Whether the format itself says what is the text, as that of a PDF does.
         unreadable: How many of all rows or files cannot be read; None where not all were looked at.
+        sampled: Rows that were looked at.
+        different: How many different values each column has in them.
     """
 
     columns: Columns | None
@@ -248,6 +250,8 @@ class Preview:
     skipped: Sequence[Skipped] = ()
     fixed: bool = False
     unreadable: int | None = None
+    sampled: int = 0
+    different: Mapping[str, int] = field(default_factory=dict)
 
 
 def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "") -> Preview:
@@ -274,6 +278,8 @@ def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "
         [row for look in looks for row in look.skipped],
         all(look.fixed for look in looks),
         None if None in (known := [look.unreadable for look in looks]) else sum(filter(None, known)),
+        sum(look.sampled for look in looks),
+        {name: max(look.different.get(name, 0) for look in looks) for look in looks for name in look.different},
     )
 
 
@@ -293,7 +299,11 @@ def _look(source: Source, options: ReadOptions) -> Preview:
     rows = [item for item in items if isinstance(item, Row)]
     types = column_types(rows, source.textual)
     columns, problem = _columns(rows, options, source)
-    return Preview(columns, problem, types, shown[:SHOWN], count, exact, skipped, unreadable=unreadable)
+    different = {name: len({str(row.values[name]) for row in rows if row.values.get(name)}) for name in types}
+    return Preview(
+        columns, problem, types, shown[:SHOWN], count, exact, skipped,
+        unreadable=unreadable, sampled=len(rows), different=different,
+    )  # fmt: skip
 
 
 def _columns(rows: Sequence[Row], options: ReadOptions, source: Source) -> tuple[Columns | None, str]:

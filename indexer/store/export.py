@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ..errors import MissingExtraError, SondeError, UsageError, need, unknown_option
+from ..errors import MissingExtraError, SondeError, UsageError, arg, need, unknown_option
 from ..files import check_target, write_output
 from ..progress import Notify, silent
 from .catalog import CHUNK, Catalog
@@ -32,6 +32,8 @@ BUILT_IN = ("id", "title", "text")
 ORIGIN = "origin"
 """Property: the path of the source that a collection was first made from, relative to the collection's folder."""
 SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl")
+TABLES = (".xlsx", ".csv", ".jsonl")
+"""Files of tables that are not of documents."""
 PARQUET_ROWS = 10_000
 _NULLABLE = {"integer": "Int64", "boolean": "boolean"}
 """Types of pandas for values that would become floats or objects beside missing ones."""
@@ -153,6 +155,7 @@ def write_export(
     vectors: bool = False,
     without: Container[str] = (),
     choose: Choose | None = None,
+    columns: Sequence[str] | None = None,
     raw_formulas: bool = False,
     progress: Notify = silent,
 ) -> int:
@@ -164,12 +167,13 @@ def write_export(
         vectors: Whether each document's vector is written too.
         without: Ids of documents that are left out.
         choose: Names the documents that are wanted; all where None.
+        columns: The columns that are written, in this order, all where None; vectors come after them.
         raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
         progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
-        UsageError: The suffix is none of these, vectors are to go into a workbook, or it is the file that the
-            collection was made from.
+        UsageError: The suffix is none of these, vectors are to go into a workbook, a column does not exist, or it is
+            the file that the collection was made from.
         SondeError: The file cannot be written, there are more documents than a workbook holds, or there is no document
             to write and the file exists.
     """
@@ -181,15 +185,17 @@ def write_export(
     formulas, notes = Formulas(raw_formulas), list[str]()
     writers = {".parquet": _write_parquet, ".csv": partial(_write_csv, formulas), ".jsonl": _write_lines}
     writer = partial(_write_xlsx, notes) if suffix == ".xlsx" else writers[suffix]
-    counted = _Counted(row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
+    some = (row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
 
     def write(stream: IO[bytes]) -> None:
-        writer(collection, counted, stream, vectors)
+        writer(collection, counted, stream, names)
         if not counted.count and path.exists():
             said = f"there is no document to write, and {path} exists: it stays as it is"
             raise SondeError(said, code="no-documents")
 
     with collection.view():  # the names of the columns and the rows come from one generation
+        names = _columns(collection, columns, vectors)
+        counted = _Counted(_only(some, names))
         write_output(path, write)
     quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
     for note in filter(None, (quoted, *notes)):
@@ -197,14 +203,84 @@ def write_export(
     return counted.count
 
 
+def write_table(
+    table: Sequence[dict[str, Any]], path: Path, sheet: str, widths: Mapping[str, int], *, raw_formulas: bool = False,
+    progress: Notify = silent,
+) -> None:  # fmt: skip
+    """Write rows that all have the same columns to an XLSX, CSV or JSONL file by its suffix.
+
+    Args:
+        table: The rows; at least one.
+        path: The file.
+        sheet: Name of the sheet of a workbook.
+        widths: Widths of its columns, in characters, where they differ from the usual one.
+        raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
+        progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
+
+    Raises:
+        UsageError: The file has another suffix.
+        SondeError: The file cannot be written.
+    """
+    check_target(path, TABLES, "write groups to")
+    formulas, notes, names = Formulas(raw_formulas), list[str](), list(table[0])
+
+    def write(stream: IO[bytes]) -> None:
+        if path.suffix.lower() == ".xlsx":
+            with TemporaryDirectory(prefix="sonde-") as folder:
+                workbook = Workbook(stream, names, folder, sheet, widths)
+                workbook.write(table)
+                workbook.close()
+            notes.append(workbook.note())
+        elif path.suffix.lower() == ".csv":
+            _write_rows(stream, names, table, formulas)
+        else:
+            stream.writelines(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n" for row in table)
+
+    write_output(path, write)
+    for note in filter(None, (formulas.note(".jsonl"), *notes)):
+        progress(note)
+
+
 def write_jsonl(
-    collection: StoredCollection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None
-) -> int:
-    """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many."""
-    counted = _Counted(rows(collection, vectors=vectors, choose=choose))
-    for row in counted:
-        stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+    collection: StoredCollection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None,
+    columns: Sequence[str] | None = None,
+) -> int:  # fmt: skip
+    """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many.
+
+    Raises:
+        UsageError: A column does not exist.
+    """
+    with collection.view():
+        names = _columns(collection, columns, vectors)
+        counted = _Counted(_only(rows(collection, vectors=vectors, choose=choose), names))
+        for row in counted:
+            stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
     return counted.count
+
+
+def all_columns(collection: StoredCollection) -> list[str]:
+    """Return the columns of an export, without that of the vectors."""
+    with collection.view() as view:
+        runs = RunColumns(view.catalog).types
+        return [*BUILT_IN, *column_names(view.fields, runs).values(), *runs]
+
+
+def _columns(collection: StoredCollection, wanted: Sequence[str] | None, vectors: bool) -> list[str]:
+    """Return the columns that are written: those that are wanted, or all, and that of the vectors.
+
+    Raises:
+        UsageError: A column does not exist, or none is wanted.
+    """
+    known = all_columns(collection)
+    if unknown := [name for name in wanted or [] if name not in known]:
+        raise unknown_option("columns", unknown[0], known)
+    if wanted is not None and not wanted:
+        raise UsageError(f"{arg('columns')} is empty: name a column", code="empty", field="columns", value=wanted)
+    return [*dict.fromkeys(known if wanted is None else wanted), *(["vector"] if vectors else [])]
+
+
+def _only(table: Iterator[dict[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    return ({name: row[name] for name in names if name in row} for row in table)
 
 
 class _Counted:
@@ -224,49 +300,46 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else json_value(value) for name, value in row.items()}
 
 
-def _write_lines(_: StoredCollection, documents: _Counted, stream: IO[bytes], __: bool) -> None:
+def _write_lines(_: StoredCollection, documents: _Counted, stream: IO[bytes], __: list[str]) -> None:
     for row in documents:
         stream.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
 
 
 def _write_csv(
-    formulas: Formulas, collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool
+    formulas: Formulas, _: StoredCollection, documents: _Counted, stream: IO[bytes], names: list[str]
 ) -> None:
+    _write_rows(stream, names, documents, formulas)
+
+
+def _write_rows(stream: IO[bytes], names: list[str], table: Iterable[dict[str, Any]], formulas: Formulas) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    names = [*_names(collection), *(["vector"] if vectors else [])]
     writer = csv.DictWriter(text, names)
     writer.writerow({name: formulas.cell(name) for name in names})
-    for row in documents:
+    for row in table:
         cells = _plain(row).items()
         writer.writerow({n: json.dumps(v) if isinstance(v, list) else formulas.cell(v) for n, v in cells})
     text.detach()
 
 
 def _write_xlsx(
-    notes: list[str], collection: StoredCollection, documents: _Counted, stream: IO[bytes], _: bool
+    notes: list[str], _: StoredCollection, documents: _Counted, stream: IO[bytes], names: list[str]
 ) -> None:
     with TemporaryDirectory(prefix="sonde-") as folder:
-        workbook = Workbook(stream, _names(collection), folder)
+        workbook = Workbook(stream, names, folder)
         workbook.write(documents)
         workbook.close()
     notes.append(workbook.note())
 
 
-def _names(collection: StoredCollection) -> list[str]:
-    """Return the columns of an export, without that of the vectors."""
-    with collection.view() as view:
-        runs = RunColumns(view.catalog).types
-        return [*BUILT_IN, *column_names(view.fields, runs).values(), *runs]
-
-
-def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO[bytes], vectors: bool) -> None:
+def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO[bytes], names: list[str]) -> None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError("pyarrow", "formats", "writing Parquet") from error
     with collection.view() as view:
-        schema = _arrow_schema(view, vectors)
+        schema = _arrow_schema(view, "vector" in names)
+        schema = pa.schema([schema.field(name) for name in names])
     with pq.ParquetWriter(stream, schema) as writer:
         for some in _slices(documents):
             columns = [[_cell(row[name], schema.field(name).type) for row in some] for name in schema.names]

@@ -73,26 +73,31 @@ class Workbook:
         cut: Number of cells whose text was cut, since a cell cannot hold more than `MOST_CHARS`.
     """
 
-    def __init__(self, stream: IO[bytes], names: Sequence[str], folder: str) -> None:
+    def __init__(
+        self, stream: IO[bytes], names: Sequence[str], folder: str, sheet: str = "documents",
+        widths: Mapping[str, int] = WIDTHS,
+    ) -> None:  # fmt: skip
         """Begin a sheet with a header of column names, which stays in sight.
 
         Args:
             stream: Receives the file when `close` is called.
             names: Of the columns, in their order.
             folder: Where parts of the file are until then; the caller removes it.
+            sheet: Its name.
+            widths: Of columns, in characters; others have WIDTH.
         """
         import xlsxwriter
 
         plain = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
         self._book = xlsxwriter.Workbook(stream, {"constant_memory": True, "tmpdir": folder, **plain})
-        self._sheet: Worksheet = self._book.add_worksheet("documents")
+        self._sheet: Worksheet = self._book.add_worksheet(sheet)
         self._day = self._book.add_format({"num_format": "yyyy-mm-dd"})
         self._time = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         self._names, self._rows, self.cut = names, 0, 0
         self._sheet.freeze_panes(1, 0)
         bold = self._book.add_format({"bold": True})
         for column, name in enumerate(names):
-            self._sheet.set_column(column, column, WIDTHS.get(name, WIDTH))
+            self._sheet.set_column(column, column, widths.get(name, WIDTH))
             self._sheet.write_string(0, column, self._text(name), bold)
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:

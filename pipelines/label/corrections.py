@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
+from ...indexer.errors import Ids, SondeError, UsageError, arg, as_text, as_texts
 from ...indexer.files import check_target, text_of, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.readers.columns import ids_or, place_of_ids
@@ -145,6 +145,45 @@ def corrections(collection: StoredCollection, run: str = "labels") -> list[Corre
     return [Correction(keys[doc], tuple(kept[doc])) for doc in sorted(kept)]
 
 
+def take_corrections(
+    collection: StoredCollection, source: str, run: str, labels: Sequence[Label], several: bool
+) -> int:
+    """Copy corrections with labels of another run to it, where it has none for a document; return how many were copied.
+
+    Args:
+        collection: The collection of the documents.
+        source: The run whose corrections are copied.
+        run: The run that gets them, which need not exist yet.
+        labels: Its labels.
+        several: Whether it may give a text several labels; otherwise, corrections with several are left out.
+
+    Raises:
+        SondeError: The source has no corrections, or another process is writing.
+    """
+    spelled = {label.name.casefold(): label.name for label in labels}
+
+    def usable(catalog: Catalog, own: Mapping[int, list[str]]) -> dict[int, list[str]]:
+        return {
+            doc: [spelled[name.casefold()] for name in names]
+            for doc, names in _kept(catalog, _find(catalog, source)).items()
+            if doc not in own and (several or len(names) < 2) and all(name.casefold() in spelled for name in names)
+        }
+
+    def changed(catalog: Catalog, old: Run | None) -> NewRun:
+        kept = (own := _kept(catalog, old)) | usable(catalog, own)
+        return _run(run, kept, any(len(names) > 1 for names in kept.values()))
+
+    with collection.view() as view:
+        known = [each.name for each in list_runs(view.catalog, CORRECTION, count=False)]
+        many = len(usable(view.catalog, _kept(view.catalog, _find(view.catalog, run))))
+    if source not in known:
+        said = f"the run {source!r} has no corrections: {existing(known)}"
+        raise SondeError(said, code="not-found", field="corrections_of", value=source, alternatives=known)
+    if many:
+        change_run(collection, CORRECTION, run, changed)
+    return many
+
+
 def truths_of(catalog: Catalog, run: str, labels: Sequence[Label]) -> Truths:
     """Return the corrections of a run in the form that a labelling with these labels uses."""
     places = {label.name.casefold(): place for place, label in enumerate(labels)}
@@ -178,10 +217,11 @@ def unused_corrections(
         usable = np.isin(found.docs, docs) & (several | (found.shares.sum(axis=1) <= 1))
         if other.name != run and not found.unknown and found.shares[usable].any():
             many = int(usable.sum())
-            said = f"{counted(many, 'correction')} of {other.name!r} {'is' if many == 1 else 'are'} not used here"
-            save = f"`sonde runs correct C --run {quote(other.name)} --to FILE.csv`"
-            read = f"`sonde runs correct C --run {quote(run)} --from FILE.csv`"
-            notes.append(f"{said}: to use {'it' if many == 1 else 'them'}, run {save} and {read}, and label again")
+            are, them = ("is", "it") if many == 1 else ("are", "them")
+            said = (
+                f"{counted(many, 'correction')} of {other.name!r} {are} not used here: to use {them}, label again with"
+            )
+            notes.append(f"{said} {arg('corrections_of')} {quote(other.name)}")
     return tuple(notes)
 
 

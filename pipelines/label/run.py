@@ -22,7 +22,7 @@ from ...indexer.store.view import View, document_vectors
 from ...indexer.wording import counted
 from ..search.filters import documents_where, empty_hint
 from ..search.rerank.late import Rarity, rarity
-from .corrections import Truths, truths_of, unused_corrections
+from .corrections import Truths, take_corrections, truths_of, unused_corrections
 from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
@@ -69,7 +69,7 @@ def label_collection(
     began = time.monotonic()
     settings.check()
     engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
-    check_run_name(collection.open_catalog(), LABEL, settings.name, settings.replace)
+    begin_run(collection, made, settings, notify)
     with collection.view() as view:
         snapshot = Snapshot.of(view)
         docs, keys = _documents(view, snapshot, settings.where)
@@ -110,6 +110,20 @@ def label_collection(
     static = engine == "similarity" and collection.spec.kind == "static"
     report = replace(report, changed=changed)
     return replace(report, notes=notes_of(report, settings, none, static, [*lost, *truths.notes]))
+
+
+def begin_run(collection: StoredCollection, labels: Sequence[Label], settings: LabelSettings, notify: Notify) -> None:
+    """Check the name of a label run, and copy the corrections of another run to it if the settings name one.
+
+    Raises:
+        UsageError: The name is taken, or cannot be one.
+        SondeError: The other run has no corrections, or another process is writing.
+    """
+    check_run_name(collection.open_catalog(), LABEL, settings.name, settings.replace)
+    if settings.corrections_of not in (None, settings.name):
+        other = str(settings.corrections_of)
+        taken = take_corrections(collection, other, settings.name, labels, settings.multi_label)
+        notify(f"copied {counted(taken, 'correction')} of {other!r} to {settings.name!r}")
 
 
 def _decided(
@@ -271,7 +285,9 @@ def _fingerprint(labels: Sequence[Label], settings: LabelSettings, judge: Judge 
 
 
 def _parameters(labels: Sequence[Label], settings: LabelSettings, engine: str, model: str) -> dict[str, Any]:
-    kept = {name: value for name, value in asdict(settings).items() if name not in ("name", "replace")}
+    kept = {
+        name: value for name, value in asdict(settings).items() if name not in ("name", "replace", "corrections_of")
+    }
     return {"labels": [asdict(label) for label in labels], **kept, "engine": engine, "model": model}
 
 

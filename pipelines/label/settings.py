@@ -66,6 +66,7 @@ class LabelSettings:
         corrections: Whether to apply, and learn from, the corrections stored under the run's name.
         none: Whether texts that probably fit no label get "none of these"; only for one label per text.
         promise: The share of fitting texts that may be refused wrongly, between 0 and 1; it implies `none`.
+        corrections_of: Another label run; its corrections are first copied to this run.
     """
 
     engine: str | None = None
@@ -84,6 +85,7 @@ class LabelSettings:
     corrections: bool = True
     none: bool = False
     promise: float | None = None
+    corrections_of: str | None = None
 
     def check(self) -> None:
         """Raise UsageError with the value if a setting is not valid."""
@@ -104,6 +106,9 @@ class LabelSettings:
             name = "none" if self.promise is None else "promise"
             said = f"{arg(name)} is for one label per text: with {arg('multi_label')}, a text can get no label anyway"
             raise UsageError(said, code="conflict", field=name, value=getattr(self, name))
+        if self.corrections_of is not None and not self.corrections:
+            said = f"{arg('corrections_of')} needs {arg('corrections')}: they are turned off"
+            raise UsageError(said, code="conflict", field="corrections_of", value=self.corrections_of)
         if self.shortlist < 0 or self.shortlist == 1:
             said = f"a shortlist of {self.shortlist} leaves nothing to judge: give 2 or more, or 0 for all"
             raise UsageError(said, code="out-of-range", field="shortlist", value=self.shortlist)

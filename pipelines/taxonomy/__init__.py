@@ -4,7 +4,7 @@ from .editing import edit_taxonomy
 from .files import export_taxonomy, import_taxonomy
 from .making import make
 from .refit import refit
-from .result import Taxonomy, TaxonomyGroup, read_log, read_taxonomy
+from .result import Taxonomy, TaxonomyGroup, read_log, read_taxonomy, taxonomy_table
 from .rules import Conflict
 from .settings import EditSettings
 from .stored import LogEntry, undo
@@ -24,6 +24,7 @@ __all__ = [
     "read_log",
     "read_taxonomy",
     "refit",
+    "taxonomy_table",
     "undo",
     "update",
 ]

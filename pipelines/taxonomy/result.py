@@ -8,6 +8,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import numbers_by_id
 from ...indexer.store.members import item_sizes
 from ...indexer.store.tabular import Shown
+from ..analysis.group_table import group_row, shortened, tidied
 from .groups import NO_GROUP, Group, Groups, Rule, lock_above, path, totals, walk
 from .stored import LogEntry, load, log_of
 
@@ -98,6 +99,17 @@ class Taxonomy(Shown):
             KeyError: There is none.
         """
         return {group.number: group for group in self.groups}[number]
+
+
+def taxonomy_table(found: Taxonomy) -> list[dict[str, Any]]:
+    """Return a row for each group in the order of the tree; its documents include those of the groups under it."""
+    return tidied([
+        group_row(
+            group.number, group.name, group.total, found.documents, [shortened(text) for text in group.examples],
+            path=group.path, description=group.description, rule=group.rule,
+        )
+        for group in found.groups
+    ])  # fmt: skip
 
 
 def read_taxonomy(collection: StoredCollection, name: str | None = None) -> Taxonomy:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace as changed
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from .level_runs import level_runs, parts_of
 from .levels import nested_levels
 from .model import OUTLIER, Assigned, Levels, TopicModel, leaves_of, nested_leaves
 from .results import Regrouped
-from .settings import LEVEL_NAMES, TopicSettings
+from .settings import LEVEL_NAMES, Level, TopicSettings
 
 LEAST = 0.1
 """Two topics are the same only if they share this much of their common documents (Jaccard), or,"""
@@ -235,16 +235,50 @@ def _fit_levels(
         [texts[row] for row in some], vectors[some], place[nested.leaves[some]], words_of(view)
     )  # fmt: skip
     model = TopicModel.of(leaves, thresholds, counts, levels)
-    if settings.level != "suggested":
-        model = changed(model, groups=levels.at(LEVEL_NAMES.index(settings.level) - 1))
-    if settings.reduce_to is not None and settings.reduce_to < len(model.groups):
-        model = model.cut(settings.reduce_to)
     suggested = str(LEVELS[nested.suggested])
     chosen = suggested if settings.level == "suggested" else settings.level
+    wanted = settings.reduce_to
+    if settings.about is not None:
+        chosen, wanted = near_level(settings.about, levels.sizes(), suggested)
+    if chosen != suggested:
+        model = changed(model, groups=levels.at(LEVEL_NAMES.index(cast("Level", chosen)) - 1))
+    if wanted is not None and wanted < len(model.groups):
+        model = model.cut(wanted)
     if settings.reduce_to is not None and settings.reduce_to > len(model.groups):
         notify(_fewer(settings.reduce_to, len(model.groups), chosen, levels.sizes()))
+    if settings.about is not None:
+        model = _largest_first(model, np.bincount(place[nested.leaves[some]], minlength=len(fine)))
+    if settings.about is not None and not _near(len(model.groups), settings.about):
+        said = f"{arg('about')} {settings.about} gives {counted(len(model.groups), 'topic')}"
+        notify(Message(f"{said}: even the fine level has no more groups"))
     report = {"fitted": len(texts), **nested.report(), "groups": len(fine), "levels": levels.sizes()}
     return model, report | {"suggested": suggested, "level": chosen}
+
+
+NEAR = 0.1
+"""How far the number of topics may be from the one that was asked for, as a share of it."""
+
+
+def _near(found: int, asked: int) -> bool:
+    return abs(found - asked) <= NEAR * asked
+
+
+def near_level(asked: int, sizes: Mapping[str, int], suggested: str) -> tuple[str, int | None]:
+    """Return the level from which about `asked` topics are made, and to how many its groups are merged.
+
+    A level that has about as many is taken as it is, the suggested one before others. Otherwise, it is the coarsest one
+    that has more, or the finest.
+    """
+    asis = [name for name, size in sizes.items() if _near(size, asked)]
+    if asis:
+        return min(asis, key=lambda name: (name != suggested, abs(sizes[name] - asked))), None
+    return next((name for name, size in sizes.items() if size > asked), list(sizes)[-1]), asked
+
+
+def _largest_first(model: TopicModel, sizes: np.ndarray) -> TopicModel:
+    """Return a model with its topics numbered from 0 without a gap, the largest first, given the size of each leaf."""
+    ranked = sorted(model.groups.values(), key=lambda leaves: (-int(sizes[list(leaves)].sum()), leaves))
+    return changed(model, groups=dict(enumerate(ranked)))
 
 
 def _fewer(asked: int, found: int, level: str, sizes: Mapping[str, int]) -> Message:
@@ -265,13 +299,15 @@ def _fit_dense(
     dense = adapter.fit_bertopic(texts, _guided(view.collection, vectors, settings), words, settings, min_size)
     found, thresholds, groups = leaves_of(vectors, dense.labels, settings.outliers == "keep")
     model = TopicModel.of(found, thresholds, dense.counts.of(groups))
-    if settings.reduce_to is not None:
-        model = model.cut(settings.reduce_to)
+    wanted = settings.reduce_to if settings.about is None else settings.about
+    if wanted is not None:
+        model = model.cut(wanted)
     if not len(found):
         said = f"no {min_size} texts lie close together: there is no topic (try a smaller {arg('min_size')})"
         notify(Message(said))
-    elif settings.reduce_to is not None and settings.reduce_to > len(model.groups):
-        said = f"{arg('reduce_to')} {settings.reduce_to} gives {counted(len(model.groups), 'topic')}"
+    elif wanted is not None and wanted > len(model.groups) and not (settings.about and _near(len(found), wanted)):
+        named = arg("reduce_to" if settings.about is None else "about")
+        said = f"{named} {wanted} gives {counted(len(model.groups), 'topic')}"
         notify(Message(f"{said}: there are no more dense groups (try a smaller {arg('min_size')})"))
     return model, {"fitted": len(texts), "min_size": min_size, "groups": len(found)}
 

@@ -43,6 +43,8 @@ class TopicSettings:
         namer: The address of an OpenAI-compatible endpoint that is asked for names; None asks none.
         namer_model: Its model.
         namer_show: Whether to show what the namer would get, and send nothing.
+        about: About how many topics, outliers not counted: a level with that many, to within a tenth; else, that many
+            groups, merged from those of the next finer level.
     """
 
     seed: int = 0
@@ -61,6 +63,7 @@ class TopicSettings:
     namer: str | None = None
     namer_model: str | None = None
     namer_show: bool = False
+    about: int | None = None
 
     def __post_init__(self) -> None:
         """Take one text as one text: a word is a group of one word."""
@@ -85,7 +88,7 @@ class TopicSettings:
         Namer.of(self.namer, self.namer_model, self.namer_show)
         least = {"seed": 0, "neighbours": 2, "dimensions": 2, "sample": 100}
         least |= {"min_size": 2} if self.min_size is not None else {}
-        least |= {"reduce_to": 1} if self.reduce_to is not None else {}
+        least |= {name: 1 for name in ("reduce_to", "about") if getattr(self, name) is not None}
         for name, low in least.items():
             if getattr(self, name) < low:
                 raise out_of_range(name, getattr(self, name), f"give a whole number from {low}")
@@ -108,6 +111,10 @@ class TopicSettings:
         if self.method == "levels" and self.min_size is not None:
             said = f"{arg('min_size')} is for dense groups: leave it out, or choose {arg('method')} dense"
             raise UsageError(said, code="conflict", field="min_size", value=self.min_size)
+        if self.about is not None and (self.reduce_to is not None or self.level != "suggested"):
+            other = "reduce_to" if self.reduce_to is not None else "level"
+            said = f"{arg('about')} chooses the level and the number of topics: leave out {arg(other)}"
+            raise UsageError(said, code="conflict", field="about", value=self.about)
         if self.dense and self.level != "suggested":
             said = f"dense groups have no levels: leave out {arg('level')}, or {arg('min_size')}"
             raise UsageError(said, code="conflict", field="level", value=self.level)
@@ -116,6 +123,7 @@ class TopicSettings:
         """Return JSON values."""
         values = asdict(self) | {"seed_words": [list(group) for group in self.seed_words]}
         left_out = ["namer_show", *([] if self.labels else ["labels", "engine"])]
+        left_out += ["about"] if self.about is None else []
         left_out += [] if self.namer else ["namer", "namer_model"]
         return {name: value for name, value in values.items() if name not in left_out}
 

@@ -17,7 +17,7 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import LABEL as LABEL_RUN
-from ...indexer.store.run_writing import NewRun, Snapshot, check_run_name, write_run
+from ...indexer.store.run_writing import NewRun, Snapshot, write_run
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.examples import LabelledExample, check_labels
@@ -25,7 +25,7 @@ from ..label.labels import Label, softmax
 from ..label.margins import Margins
 from ..label.notes import notes_of
 from ..label.outcome import LabelReport, apply_corrections, closeness, decide
-from ..label.run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, label_texts
+from ..label.run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, begin_run, label_texts
 from ..label.settings import LabelSettings
 from .biencoder.examples import Examples, groups_of
 from .biencoder.fit import Fit, check_libraries, fit_biencoder, load_base
@@ -107,9 +107,9 @@ def label_by_examples(
         said = f"{arg(name)} is for labels from their names: give {arg('examples')} texts that fit no other label"
         raise UsageError(said, code="conflict", field=name)
     check_labels(examples)
-    check_run_name(collection.open_catalog(), LABEL_RUN, settings.name, settings.replace)
     names = list(dict.fromkeys(example.label for example in examples))
     labels = [Label(name) for name in names]
+    begin_run(collection, labels, settings, notify)
     with collection.view() as view:
         snapshot = Snapshot.of(view)
         docs, _ = _documents(view, snapshot, settings.where)

@@ -39,9 +39,7 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
         ):
             with sentences():
                 start(shelf, collection, f"Add new documents to '{run.name}'", *update, run.name)
-        if st.button("Make a taxonomy", icon=":material/account_tree:", key="make_taxonomy", help=KEEP):
-            with sentences():
-                _make_taxonomy(collection, run)
+        _taxonomy_button(collection, run)
         with popover("Delete", "delete", icon=":material/delete:"), sentences():
             st.text(f"Delete the {run.kind} run {run.name}? The documents are not changed.")
             if st.button("Delete", type="primary", key="delete_run"):
@@ -53,9 +51,28 @@ def show_change(shelf: Workspace, collection: Collection, run: Run, items: list[
 KEEP = "A tree of groups that you can edit. Your edits stay when documents are added, and you can undo them."
 
 
-def _make_taxonomy(collection: Collection, run: Run) -> None:
-    """Make a taxonomy of a run, under a free name, and show it."""
-    name = free_name(str(TAXONOMY), {one.name for one in collection.uncounted_runs(TAXONOMY)})
+def _taxonomy_button(collection: Collection, run: Run) -> None:
+    """Offer to make a taxonomy of a run, under a free name; ask first if there is one already."""
+    known = [one.name for one in collection.uncounted_runs(TAXONOMY)]
+    name = free_name(str(TAXONOMY), known)
+    icon = ":material/account_tree:"
+    if not known:
+        if st.button("Make a taxonomy", icon=icon, key="make_taxonomy", help=KEEP):
+            with sentences():
+                _make_taxonomy(collection, run, name)
+        return
+    with popover("Make a taxonomy", "taxonomy", icon=icon, help=KEEP), sentences():
+        st.text(
+            f"This makes another taxonomy, '{name}'. What you edited in other ones stays there, and is not in the new "
+            f"one. Commands that name no taxonomy then use '{name}', the newest."
+        )
+        if st.button(f"Make {escape_markdown(name)}", type="primary", key="make_taxonomy"):
+            shut_popovers()
+            _make_taxonomy(collection, run, name)
+
+
+def _make_taxonomy(collection: Collection, run: Run, name: str) -> None:
+    """Make a taxonomy of a run, and show it."""
     collection.make_taxonomy(run.name, name, kind=str(run.kind), by="web UI")
     st.session_state["_run"] = TAXONOMY.column(name)
     st.rerun()
@@ -81,12 +98,17 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
         st.rerun()
 
 
+FINAL = "Merged clusters cannot be split again, and their names are lost. A taxonomy of the run has an undo."
+REVERSIBLE = "Merged topics can be split again, under *hierarchy*, with their names."
+
+
 def _merge(shelf: Workspace, collection: Collection, run: Run, items: list[Item]) -> None:
     groups = options_of(items)
     chosen = st.multiselect(
         "Groups to merge", list(groups), key="merge_which", help="The result gets the number of the first one."
     )
     numbers = ",".join(str(groups[name]) for name in chosen)
+    st.caption(FINAL if run.kind is CLUSTER else REVERSIBLE)
     if st.button("Merge", type="primary", key="merge_do", disabled=len(chosen) < 2):
         what = (run.name, "--kind", run.kind, "--merge", numbers)
         start(shelf, collection, f"Merge {len(chosen)} groups of '{run.name}'", "runs", *what)

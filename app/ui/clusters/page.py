@@ -6,6 +6,7 @@ from ....indexer.store.kinds import CLUSTER, TAXONOMY, TOPIC
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
+from ..downloads import show_groups_download
 from ..jobs.panel import ask_name, may_start, show_work, start
 from ..page import empty, escape_markdown, popover, sentences, show_members, shown_score, submitted
 from ..workspace import Workspace, may_write
@@ -18,6 +19,13 @@ METHODS = {
     "kmeans": "KMeans: every document is in one of k clusters",
     "density": "Density: clusters of any shape, and outliers",
 }
+
+
+ABOUT = {
+    "topics": "If empty, the number is suggested. The run still has three levels.",
+    "kmeans": "If empty, many numbers are compared by their silhouette and stability.",
+}
+"""What a method does without a number of groups, for those that take one."""
 
 
 def show_new(shelf: Workspace, collection: Collection, running: bool) -> None:
@@ -44,17 +52,15 @@ def show_new(shelf: Workspace, collection: Collection, running: bool) -> None:
 
 
 def _options(collection: Collection, method: str) -> list[str]:
+    about = None
+    if method in ABOUT:
+        about = st.number_input(
+            "About how many groups", 1, max(1, len(collection)), None, key=f"new_about_{method}",
+            placeholder="suggested", help=ABOUT[method],
+        )  # fmt: skip
     if method == "kmeans":
-        if st.toggle(
-            "Choose k for me",
-            value=True,
-            key="new_auto",
-            help="Tries many values of k and compares their silhouette and stability.",
-        ):
-            return ["-k", "auto"]
-        most = max(1, len(collection))
-        return ["-k", str(st.number_input("k", 1, most, min(10, most), key="new_k"))]
-    options = []
+        return ["-k", "auto" if about is None else str(about)]
+    options = [] if about is None else ["--about", str(about)]
     if st.toggle("Choose the minimum size for me", value=True, key="new_size_auto") is False:
         options += ["--min-size", str(st.number_input("Minimum size", 2, 100_000, 10, key="new_size"))]
     keep = "nearest" if method == "topics" else "keep"
@@ -124,8 +130,8 @@ def _at_level(collection: Collection, run: Run) -> Run:
         return run
     named = {f"{level} ({size:,})": level for level, size in sizes.items()}
     if _is_changed(run, now := sum(item.number >= 0 for item in collection.items(run))):
-        level = run.report["level"]
-        named = {f"{level}, changed ({now:,})" if each == level else shown: each for shown, each in named.items()}
+        level, why = run.report["level"], "changed" if run.parameters.get("changes") else "merged as asked"
+        named = {f"{level}, {why} ({now:,})" if each == level else shown: each for shown, each in named.items()}
     first = next(shown for shown, level in named.items() if level == run.report["level"])
     nested = "Every fine group is part of one middle group, and every middle group of one coarse group."
     chosen = st.segmented_control("Level", list(named), default=first, key=f"level:{run.number}", help=nested)
@@ -186,4 +192,6 @@ def _part(
                 "No groups",
                 f"None of {counted(run.documents, 'document')} is in a dense region. Try a smaller minimum size.",
             )
+        else:
+            show_groups_download(collection, run, "groups")
         show_group_cards(collection, run, items)

@@ -10,8 +10,9 @@ from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.taxonomy import LogEntry, Taxonomy, TaxonomyGroup
 from ...api import Collection
+from ..downloads import for_spreadsheets, show_groups_download
 from ..jobs.panel import NO_NAME, may_start, start
-from ..page import chips, empty, escape_markdown, sentences, shortened, show_text, submitted
+from ..page import chips, empty, escape_markdown, popover, sentences, shortened, show_text, shut_popovers, submitted
 from ..workspace import Workspace, may_write
 
 BY = "web UI"
@@ -29,6 +30,8 @@ def show_taxonomy(shelf: Workspace, collection: Collection, run: Run, running: b
     log = collection.taxonomy_log(run.name, 20)
     if may_write():
         _whole(shelf, collection, found, log, running)
+    if found.groups:
+        show_groups_download(collection, run, "taxonomy")
     if not found.groups:
         empty(
             "No groups yet",
@@ -91,6 +94,7 @@ def _do(said: str, edit: Callable[[], object]) -> None:
     with sentences():
         changed = edit()
         st.session_state.pop(SEEN, None)  # what is different now is this session's own edit
+        shut_popovers()
         st.toast(said if changed else "Nothing to change: the taxonomy is already like this.")
         st.rerun()
 
@@ -106,7 +110,11 @@ def _add(collection: Collection, found: Taxonomy) -> None:
 def _export(collection: Collection, found: Taxonomy) -> None:
     form: Any = FORMS[st.selectbox("Format", list(FORMS), key="tax_form")]
     st.download_button(
-        "Download", lambda: collection.export_taxonomy(form, found.name).encode(), on_click="ignore",
+        "Download",
+        lambda: for_spreadsheets(
+            collection.export_taxonomy(form, found.name).encode(), f".{SUFFIXES.get(form, form)}"
+        ),
+        on_click="ignore",
         file_name=f"{found.name}.{SUFFIXES.get(form, form)}", key="tax_download",
     )  # fmt: skip
 
@@ -129,8 +137,9 @@ def _edits(collection: Collection, found: Taxonomy) -> None:
     with st.container(horizontal=True):
         with st.popover("Move under", icon=":material/drive_file_move:"), sentences():
             _move(found, groups, edit)
-        if len(groups) > 1 and st.button(f"Merge into {groups[0].number}", icon=":material/merge:", key="tax_merge"):
-            edit("Merged", "merge", groups=numbers)
+        if len(groups) > 1:
+            with popover("Merge", "tax_merge", icon=":material/merge:"), sentences():
+                _merge(groups, edit)
         locked = all(group.locked for group in groups)
         icon = ":material/lock_open:" if locked else ":material/lock:"
         if st.button("Unlock" if locked else "Lock", icon=icon, key="tax_lock"):
@@ -220,6 +229,24 @@ def _move(found: Taxonomy, groups: list[TaxonomyGroup], edit: Edit) -> None:
     to = st.selectbox("Move under", list(places), key="tax_move_to")
     if st.button("Move", type="primary", key="tax_move_do"):
         edit("Moved", "move", groups=sorted(own), to=places[to])
+
+
+def _merge(groups: list[TaxonomyGroup], edit: Edit) -> None:
+    """Ask which group stays, the highest in the tree if one is under another, and say what the others lose."""
+    top = min(groups, key=lambda group: group.level)
+    names = {f"{group.number} {group.name}": group for group in groups}
+    kept = names[st.selectbox("Group that stays", list(names), groups.index(top), key=f"tax_merge_{list(names)}")]
+    others = [group for group in groups if group is not kept]
+    lost = [
+        f"{group.number} {group.name}: its name"
+        + "".join(f", its {what}" for what in ("description", "rule") if getattr(group, what))
+        for group in others
+    ]
+    st.text(f"All documents go to {kept.number} {kept.name}. This is lost until you choose Undo:")
+    for line in lost:
+        st.text(line)
+    if st.button("Merge", type="primary", key="tax_merge_do"):
+        edit("Merged", "merge", groups=[kept.number, *(group.number for group in others)])
 
 
 def _one(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Edit) -> None:

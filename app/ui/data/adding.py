@@ -164,7 +164,9 @@ def _settings(shelf: Workspace, paths: Sequence[Path]) -> tuple[str | None, str 
     language = (
         cells[2].text_input("Language", key="new-language", placeholder="detected", help="en, de, pt-BR …").strip()
     )
-    chosen = _other(shelf) if choice == OTHER else DEFAULT_MODEL if choice == DEFAULT else STATIC_MODEL
+    chosen = (
+        other_model(shelf, "new-other") if choice == OTHER else DEFAULT_MODEL if choice == DEFAULT else STATIC_MODEL
+    )
     return _name(shelf, given), chosen, language
 
 
@@ -195,11 +197,10 @@ def _add_instead(name: str) -> None:
     st.session_state["add-kept"] = st.session_state.pop("new-kept", [])
 
 
-def _other(shelf: Workspace) -> str | None:
+def other_model(shelf: Workspace, key: str) -> str | None:
+    """Let the name of a model be typed, and return it; None as long as there is none that can be used."""
     what = "Name of a model, or its folder" if shelf.settings.local else "Name of a model"
-    given = st.text_input(
-        what, key="new-other", placeholder="intfloat/multilingual-e5-small", autocomplete="off"
-    ).strip()
+    given = st.text_input(what, key=key, placeholder="intfloat/multilingual-e5-small", autocomplete="off").strip()
     if not given:
         return None
     if not shelf.settings.local and (given[0] in "./~" or Path(given).is_dir()):
@@ -219,7 +220,7 @@ def _start(
     shelf: Workspace, name: str, paths: Sequence[Path], extra: list[str], key: str, title: str, label: str,
     *, further: bool = False,
 ) -> None:  # fmt: skip
-    command = ["index", *map(str, paths), "--to", str(shelf.path(name)), *extra, *_device(shelf), "--json"]
+    command = ["index", *map(str, paths), "--to", str(shelf.path(name)), *extra, *job_device(shelf), "--json"]
     if st.button(
         escape_markdown(label), key=f"{key}-start", type="primary", icon=":material/play_arrow:", width="stretch"
     ):
@@ -231,13 +232,14 @@ def _start(
         go_to("data")
 
 
-def _device(shelf: Workspace) -> list[str]:
+def job_device(shelf: Workspace) -> list[str]:
+    """Return the option that gives a job the device of the web UI."""
     return [] if shelf.settings.device == "auto" else ["--device", shelf.settings.device]
 
 
 def overviews(shelf: Workspace, name: str) -> Chain:
     """Return the jobs that make a map and topics of a new collection, as far as their libraries are installed."""
-    path, device = str(shelf.path(name)), _device(shelf)
+    path, device = str(shelf.path(name)), job_device(shelf)
     wanted = (("Map", "map", "umap"), ("Topics", "topics", "evoc"))
     return tuple((title, (word, path, *device)) for title, word, library in wanted if find_spec(library))
 

@@ -132,6 +132,8 @@ def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
     if not _has_text(found, text):
         _refuse(f"The first rows have no text in {', '.join(text)}. Choose another column or file.")
         return None
+    if hint := _few_values(found, text):
+        st.warning(escape_markdown(hint))
     types = _types(found, kept, key)
     chosen = (tuple(text), None if title == NO_TITLE else title, None if id == HASH else id)
     left_out = tuple(name for name in free if name not in kept)
@@ -143,6 +145,23 @@ def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
     except UsageError as error:
         _refuse(str(error))
         return None
+
+
+FEWEST_ROWS, FEW_VALUES = 50, 0.1
+"""Rows from which a column of the text is judged, and the share of different values below which it may be none."""
+
+
+def _few_values(found: Preview, texts: Sequence[str]) -> str:
+    """Return a question about columns that are more likely a category than the text; "" if one may be the text."""
+    if found.sampled < FEWEST_ROWS or any(found.different[name] > FEW_VALUES * found.sampled for name in texts):
+        return ""
+    rows = f"{'' if found.count == found.sampled else 'the first '}{counted(found.sampled, 'row')}"
+    said = (f"{name} has only {counted(found.different[name], 'different value')} in {rows}" for name in texts)
+    others = {name: many for name, many in found.different.items() if name not in texts and found.types[name] == "text"}
+    better = max(others, key=lambda name: others[name], default="")
+    ask = "Is it the text?" if len(texts) == 1 else "Are they the text?"
+    more = others.get(better, 0) > FEW_VALUES * found.sampled
+    return f"{'; '.join(said)}. {ask}" + (f" {better} has {others[better]:,}." if more else "")
 
 
 def _types(found: Preview, names: Sequence[str], key: str) -> dict[str, str]:

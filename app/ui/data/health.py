@@ -72,7 +72,7 @@ def show_about(shelf: Workspace, name: str) -> None:
     if show_damaged(shelf, name):
         return
     collection = shelf.open(name)
-    found = _info(collection, str(path), last_change(path))
+    found = info_of(collection, str(path), last_change(path))
     model_missing(collection)
     _counts(found)
     left, right = st.columns(2, gap="large")
@@ -91,7 +91,8 @@ def show_about(shelf: Workspace, name: str) -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _info(_collection: Collection, path: str, changed: float) -> Info:
+def info_of(_collection: Collection, path: str, changed: float) -> Info:
+    """Return counts, model, index and sizes of a collection; looked up again when it has changed."""
     del path, changed  # the key
     return _collection.info()
 

@@ -11,7 +11,7 @@ from ....indexer.wording import counted, per_second
 from ...api.functions import duration, size
 from ...stopped import goes_on
 from ..jobs import Job, Jobs
-from ..jobs.panel import command_line, show_cancel, show_notes
+from ..jobs.panel import command_line, show_cancel, show_notes, time_left
 from ..page import escape_markdown, failure, link
 from ..workspace import Workspace, may_write
 
@@ -46,6 +46,19 @@ def findings(job: Job) -> list[str]:
         for value in job.output
         if isinstance(value, dict) and {"part", "problem"} <= value.keys()
     ]
+
+
+def model_change(job: Job) -> Report | None:
+    """Return what a change of model did; None as long as that is not known."""
+    return next((value for value in job.output if isinstance(value, dict) and "switched" in value), None)
+
+
+def said_of_model(did: Report) -> str:
+    """Return what a change of model did, in a sentence."""
+    if did["switched"]:
+        return f"The collection now uses {did['after']} instead of {did['before']}."
+    refusal = (did["comparison"] or {}).get("refusal")
+    return f"The collection keeps {did['before']}" + (f": {refusal}." if refusal else ".")
 
 
 def _index(values: list[Report]) -> list[str]:
@@ -95,6 +108,7 @@ _TOLD: dict[str, Callable[[list[Report]], list[str]]] = {
     "repair": _repair,
     "compact": _compact,
     "delete": _delete,
+    "model": lambda values: [said_of_model(values[-1])],
 }
 
 EARLIER = 20
@@ -174,8 +188,7 @@ def how_far(job: Job) -> str:
         return f"{progress.stage}: the first {progress.unit}, {duration(job.seconds)} so far"
     of = f" of {progress.total:,}" if progress.total else ""
     rate = f" · {per_second(pace.rate)} a second" if pace else ""
-    left = f" · about {duration(pace.left)} left" if pace and pace.left else ""
-    return f"{progress.stage}: {progress.done:,}{of} {progress.unit}{rate}{left}"
+    return f"{progress.stage}: {progress.done:,}{of} {progress.unit}{rate}{time_left(job)}"
 
 
 def _ended_card(shelf: Workspace, job: Job, name: str | None) -> None:
@@ -226,6 +239,8 @@ def _ending(job: Job, shelf: Workspace) -> None:
         _skipped(job)
     elif job.command[0] == "verify" and job.output:
         st.warning(f"Found {counted(len(job.output), 'problem')}. See Health.")
+    elif job.command[0] == "model" and (did := model_change(job)):
+        st.warning(escape_markdown(f"{said_of_model(did)} Model shows the comparison."))
     elif job.state == "failed":
         st.error(escape_markdown(shelf.jobs.shortened(job.error)))
     else:

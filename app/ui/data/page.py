@@ -11,6 +11,7 @@ from .adding import overviews, show_adding, show_making
 from .checks import show_checks, show_watching
 from .deleting import show_deleting
 from .health import show_about, show_health
+from .model import show_model
 from .overview import show_overview
 
 DEMO = "demo"
@@ -27,6 +28,7 @@ TASKS: dict[str, Callable[[Workspace, str], None]] = {
     "Delete": show_deleting,
     "Check": show_checks,
     "What is new": show_watching,
+    "Model": show_model,
     "Health": show_health,
 }
 

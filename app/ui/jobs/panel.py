@@ -13,6 +13,7 @@ from ....indexer.files import write_durably
 from ....indexer.store.kinds import RunKind
 from ....indexer.wording import counted
 from ...api import Collection
+from ...api.functions import duration
 from ..page import escape_markdown, shut_popovers
 from ..words import without_folders
 from ..workspace import SUFFIX, Workspace, may_write
@@ -169,9 +170,15 @@ def _watch(shelf: Workspace, id: str) -> None:
         said = progress.stage if progress else (job.said[-1] if job.said else "starting")
         share = min(1.0, progress.done / progress.total) if progress and progress.total else 0.0
         counts = f" · {progress.done:,} of {progress.total:,} {progress.unit}" if progress and progress.total else ""
-        left.progress(share, escape_markdown(f"{job.named}: {said}{counts}"))
+        left.progress(share, escape_markdown(f"{job.named}: {said}{counts}{time_left(job)}"))
         if may_write():
             show_cancel(shelf.jobs, job, right)
+
+
+def time_left(job: Job) -> str:
+    """Return about how long the present stage of a job still takes, as the end of a line; "" while it is not known."""
+    pace = job.pace
+    return f" · about {duration(pace.left)} left" if pace and pace.left else ""
 
 
 def show_cancel(jobs: Jobs, job: Job, place: DeltaGenerator) -> None:

@@ -17,6 +17,7 @@ from ....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
 from ....pipelines.label.engines import LATE, STATIC_NOTE
 from ....pipelines.plots.colors import escaped, one_line
 from ...api import Collection
+from ..downloads import show_groups_download
 from ..jobs.panel import NO_NAME, ask_replace, labels_file, may_start, start
 from ..page import (
     HEAT,
@@ -101,6 +102,7 @@ def show_outcome(
     if changeable:
         _newer(shelf, collection, run, running)
     show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)
+    show_groups_download(collection, run, "labels")
     show_members(collection, run, items, "Documents labelled", "label")
     if changeable:
         _change(collection, run)

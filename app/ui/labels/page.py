@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ....indexer.errors import SondeError
-from ....indexer.store.kinds import LABEL
+from ....indexer.store.kinds import CORRECTION, LABEL
 from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.label import ENGINES, LabelSettings
@@ -125,6 +125,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
             help="A number of judgements or a time: 5000, 90s, 5m, 1h. If empty, every text is judged.",
         )
     applied = _applies(collection, name)
+    source = _source(collection, name, lines) if applied else ""
     if submitted("Label all documents", missing, type="primary", key="run_labels"):
         options = ["--engine", str(settings.engine), "--name", name, *replace]
         options += ["--multi-label"] if settings.multi_label else []
@@ -132,7 +133,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         options += ["--none"] if settings.none else []
         options += ["--where", where.strip()] if where.strip() else []
         options += ["--budget", budget.strip()] if budget.strip() else []
-        options += [] if applied else ["--no-corrections"]
+        options += ["--corrections-of", source] if source else [] if applied else ["--no-corrections"]
         st.session_state["_label_run"], st.session_state["_label_part"] = name, "documents by label"
         start(
             shelf,
@@ -151,6 +152,27 @@ def _applies(collection: Collection, name: str) -> bool:
     except SondeError:
         kept = 0
     return st.toggle(f"Learn from {counted(kept, 'correction')}", value=True, key="heed") if kept else True
+
+
+NO_OTHER = "no other run"
+
+
+def _source(collection: Collection, name: str, lines: list[str]) -> str:
+    """Ask which other run's corrections the new run takes, where some have its labels; "" for none."""
+    known = {label.name.casefold() for label in make_labels(lines)}
+    usable: dict[str, int] = {}
+    for run in collection.uncounted_runs(CORRECTION):
+        kept = collection.corrections(run.name) if run.name != name else []
+        many = sum(all(label.casefold() in known for label in each.labels) for each in kept)
+        usable |= {run.name: many} if any(label.casefold() in known for each in kept for label in each.labels) else {}
+    if not usable:
+        return ""
+    chosen = st.selectbox(
+        "Use the corrections of", [NO_OTHER, *usable], key="run_corrections_of",
+        format_func=lambda run: f"{run} ({usable[run]:,})" if run in usable else run,
+        help="They are copied to the new run, which also learns from them. They stay in the other run too.",
+    )  # fmt: skip
+    return chosen if chosen in usable else ""
 
 
 PARTS = ["labels", "documents by label", "review", "against a column"]

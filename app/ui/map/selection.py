@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import streamlit as st
@@ -13,8 +11,16 @@ from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.analysis.selections import Change
 from ...api import Collection
+from ..downloads import QUOTED, choose_export_columns, written
 from ..jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
-from ..page import QUOTED, chips, escape_markdown, sentences, shortened, show_text, submitted
+from ..page import (
+    chips,
+    escape_markdown,
+    sentences,
+    shortened,
+    show_text,
+    submitted,
+)
 from ..workspace import Workspace
 
 SAMPLE = 800
@@ -188,15 +194,11 @@ def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Cal
 
 def _export(collection: Collection, docs: np.ndarray) -> None:
     kind = st.segmented_control("Format", list(FORMATS), default="CSV", required=True, key="part_format") or "CSV"
-
-    def content() -> bytes:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / f"selection{FORMATS[kind]}"
-            collection.export_numbered(docs, path)
-            return path.read_bytes()
-
+    columns = choose_export_columns(collection, "part")
     st.download_button(
-        f"Download {counted(len(docs), 'document')}", content, f"selection{FORMATS[kind]}",
+        f"Download {counted(len(docs), 'document')}",
+        lambda: written(FORMATS[kind], lambda path: collection.export_numbered(docs, path, columns=columns)),
+        f"selection{FORMATS[kind]}",
         type="primary", key="part_export", on_click="ignore", help=QUOTED if kind == "CSV" else None,
     )  # fmt: skip
 

@@ -12,8 +12,9 @@ from ....pipelines.search.results import Results
 from ...api import Collection
 from ...api.functions import to_csv, to_jsonl
 from ...api.looks import State
+from ..downloads import QUOTED, for_spreadsheets
 from ..jobs.panel import name_of
-from ..page import QUOTED, escape_markdown, link
+from ..page import escape_markdown, link
 from .ask import WIDE, SearchForm, all_of
 from .filters import choose_values, chosen_of, facets_of, shown_value
 
@@ -106,7 +107,11 @@ def _show_export(collection: Collection, asked: SearchForm) -> None:
     with st.container(horizontal=True):
         for suffix, write in (("csv", to_csv), ("jsonl", to_jsonl)):
             st.download_button(
-                suffix.upper(), lambda write=write: write(all_of(collection, asked, MOST)), f"{name}.{suffix}",
+                suffix.upper(),
+                lambda write=write, suffix=suffix: for_spreadsheets(
+                    write(all_of(collection, asked, MOST)), f".{suffix}"
+                ),
+                f"{name}.{suffix}",
                 mime="text/csv" if suffix == "csv" else "application/jsonl", key=f"export_{suffix}",
                 on_click="ignore", icon=":material/download:", help=QUOTED if suffix == "csv" else None,
             )  # fmt: skip

@@ -173,7 +173,8 @@ def test_the_loop_on_the_page_explore(visit: Visit, server: Server, tmp_path: Pa
     expect(export).to_be_visible()
     with page.expect_download() as download:
         activate(export)
-    with download.value.path().open(newline="") as stream:
+    assert download.value.path().read_bytes().startswith(b"\xef\xbb\xbf"), "Excel reads it as UTF-8"
+    with download.value.path().open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == count
     assert {row["label:selection"] for row in rows} <= {"kettle", "phone", "fan"}

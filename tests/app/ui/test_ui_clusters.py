@@ -3,10 +3,11 @@
 
 import pytest
 from themes import rows
-from ui_overview import Started, shop, started, topics  # noqa: F401  (fixture)
+from ui_overview import Started, kept_job, shop, started, topics  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
+from sonde.app.ui.downloads import written
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.topics.grain import Suggestion
 
@@ -30,10 +31,13 @@ def test_each_method_becomes_a_command(pages: Pages, started: Started) -> None:
     shop(pages)
     page = pages.open("clusters", collection="shop")
     page.radio(key="new_method").set_value("kmeans").run()
-    page.toggle(key="new_auto").set_value(False).run()
-    page.number_input(key="new_k").set_value(7).run()
+    page.number_input(key="new_about_kmeans").set_value(7).run()
     page.text_input(key="new_where").set_value("stars <= 2").run()
     page.button(key="new_start").click().run()
+    page = pages.open("clusters", collection="shop")
+    page.number_input(key="new_about_topics").set_value(20).run()
+    page.button(key="new_start").click().run()
+    assert started.commands.pop() == ["topics", "shop.sonde", "--name", "topics", "--about", "20"]
     words = ["cluster", "shop.sonde", "--method", "kmeans", "--name", "kmeans", "-k", "7", "--where"]
     assert started.commands[-1] == [*words, "stars <= 2"]
     page = pages.open("clusters", collection="shop")
@@ -198,8 +202,8 @@ def test_a_run_that_is_gone_and_fewer_documents_than_k(pages: Pages, clustered: 
     pages.collection("tiny")
     page = pages.open("clusters", collection="tiny")
     page.radio(key="new_method").set_value("kmeans").run()
-    page.toggle(key="new_auto").set_value(False).run()
-    assert (page.number_input(key="new_k").max, page.number_input(key="new_k").value) == (3, 3)
+    about = page.number_input(key="new_about_kmeans")
+    assert (about.max, about.value, about.placeholder) == (3, None, "suggested")
 
 
 def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Collection) -> None:
@@ -223,6 +227,16 @@ def test_a_level_that_was_reduced_is_named_and_has_no_figures_of_other_groups(pa
     assert f"{level}, changed (2)" in choice.options and f"{level} ({size})" not in choice.options
     assert "Topics 2" in shown(page)
     assert "Silhouette" not in shown(page) and "Stability" not in shown(page)
+
+
+def test_a_run_of_about_as_many_groups_says_that_they_were_asked_for(pages: Pages) -> None:
+    pytest.importorskip("evoc")
+    made = shop(pages)
+    made.topics(names="terms", about=5)
+    page = pages.open("clusters", collection="shop")
+    [choice] = [each for each in page.segmented_control if each.label == "Level"]
+    assert any(option.endswith(", merged as asked (5)") for option in choice.options)
+    assert "Topics 5" in shown(page)
 
 
 def test_a_level_of_topics_is_chosen(pages: Pages) -> None:
@@ -252,3 +266,35 @@ def test_a_number_of_groups_that_is_not_clear_is_said(pages: Pages, monkeypatch:
         made.topics(names="terms", replace=True)
         page = pages.open("clusters", collection="shop", run="topic:topics")
         assert f"The number of groups is not clear: {said}." in shown(page)
+
+
+def test_a_running_job_says_about_how_long_it_still_takes(pages: Pages, clustered: Collection) -> None:
+    known = {"stage": "judging", "total": 1000, "unit": "documents"}
+    events = [known | {"done": 100, "at": 5.0}, known | {"done": 300, "at": 9.0}]
+    kept_job(pages, ["label"], title="Label", code=None, events=events)
+    page = pages.open("clusters", collection="shop")
+    [said] = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
+    assert said == "shop · Label: judging · 300 of 1,000 documents · about 14 s left"
+
+
+@pytest.mark.parametrize("run", ["cluster:k", "taxonomy:taxonomy", "label:labels"])
+def test_the_groups_of_a_run_are_downloaded_as_a_table(pages: Pages, clustered: Collection, run: str) -> None:
+    clustered.make_taxonomy("k")
+    clustered.label(["parcel", "battery", "screen", "refund"])
+    page = pages.open(
+        "labels" if run.startswith("label") else "clusters", collection="shop", run=run.removeprefix("label:")
+    )
+    buttons = [each.proto.label for each in page.get("download_button")]
+    assert buttons[buttons.index("Download as Excel") + 1] == "Download as CSV"
+    content = written(".csv", lambda path: clustered.export_groups(path, run))
+    assert content.startswith(b"\xef\xbb\xbfnumber,name,"), "Excel reads it as UTF-8"
+    assert written(".xlsx", lambda path: clustered.export_groups(path, run)).startswith(b"PK")
+
+
+def test_the_columns_of_a_download_are_chosen(pages: Pages, clustered: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="cluster:k", part="documents")
+    box = page.multiselect(key="group_columns")
+    assert (box.value, box.placeholder, box.options) == ([], "All columns", clustered.export_columns())
+    assert "cluster:k name" in box.options
+    box.set_value(["text"]).run()
+    assert not page.exception

@@ -66,7 +66,7 @@ def test_a_download_has_as_many_documents_as_its_button_says(pages: Pages, made:
     assert kept == {number: made.item_sizes(made.run("labels").run).get(number, 0) for number in kept}
     page = pages.open("labels", collection="shop")
     largest = max(kept.values())
-    labels = [each.proto.label for each in page.get("download_button")]
+    labels = [each.proto.label for each in page.get("download_button") if "document" in each.proto.label]
     assert labels == [f"Download {largest} documents as {kind}" for kind in ("Excel", "CSV", "JSONL")]
     for found in (made.counted_run(made.run("k").run), made.newest_run("cluster")):
         assert sum(item.data["size"] for item in found.items) == found.run.documents == LEFT

@@ -179,6 +179,23 @@ def test_a_correction_is_kept_and_the_next_run_is_offered(pages: Pages, labelled
     assert [each.id for each in corrections(labelled.stored)] == [second.id]
 
 
+def test_a_new_run_can_use_the_corrections_of_another_run(pages: Pages, labelled: Collection, started: Started) -> None:
+    page = pages.open("labels", collection="shop", part="labels")
+    assert [box.label for box in page.selectbox if box.label.startswith("Use")] == [], "no run has corrections"
+    labelled.correct({"parcel-1": "battery", "screen-2": "none of these", "screen-3": "refund"}, "labels")
+    page = pages.open("labels", collection="shop", part="labels")
+    page.text_area(key="labels").set_value("parcel\nbattery\nscreen").run()
+    box = page.selectbox(key="run_corrections_of")
+    assert (box.label, box.value, box.options) == (
+        "Use the corrections of",
+        "no other run",
+        ["no other run", "labels (2)"],
+    )
+    box.set_value("labels").run()
+    page.button(key="run_labels").click().run()
+    assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels-2", "--corrections-of", "labels"]
+
+
 def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> None:
     [first] = labelled.unsure(k=1)
     page = pages.open("labels", collection="shop", part="review")
@@ -259,7 +276,7 @@ def test_labelling_again_repeats_every_setting_of_the_run(pages: Pages, labelled
     )  # fmt: skip
     words = _again_words(pages, labelled, started, settings, NliJudge(PairModel(*build_pairs("bert"), name="tiny")))
     kept = asdict(settings) | {"labels_file": words[words.index("--labels-file") + 1], "model": "tiny"}
-    for name in ("multi_label", "corrections", "none", "promise"):
+    for name in ("multi_label", "corrections", "none", "promise", "corrections_of"):
         del kept[name]
     flags = {"--replace"}
     given = {word[2:].replace("-", "_"): words[place + 1] for place, word in enumerate(words)

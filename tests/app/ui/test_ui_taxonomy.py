@@ -31,12 +31,38 @@ def test_a_run_becomes_a_taxonomy(pages: Pages) -> None:
     unread(page)
 
 
+def test_a_second_taxonomy_is_made_only_after_it_is_said_what_that_means(pages: Pages, kept: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="cluster:k")
+    said = shown(page)
+    assert "This makes another taxonomy, 'taxonomy-2'. What you edited in other ones stays there" in said
+    assert "Merged clusters cannot be split again" in said
+    page.button(key="make_taxonomy").click().run()
+    assert page.selectbox(key="run").value == "taxonomy:taxonomy-2"
+
+
+def test_a_merge_says_what_is_lost_and_keeps_the_group_above(pages: Pages, kept: Collection) -> None:
+    kept.edit_taxonomy("move", groups=[1], to=0)
+    kept.edit_taxonomy("describe", groups=[1], description="about")
+    above, below, *_ = [f"{group.number} {group.name}" for group in kept.taxonomy().groups]
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([below, above]).run()
+    [box] = [box for box in page.selectbox if box.label == "Group that stays"]
+    assert box.value == above, "although the one under it was chosen first"
+    assert f"All documents go to {above}." in shown(page)
+    assert f"{below}: its name, its description" in shown(page)
+    page.button(key="tax_merge_do").click().run()
+    assert [group.number for group in kept.taxonomy().groups] == [0, 2, 3]
+    page.button(key="tax_undo").click().run()
+    assert kept.taxonomy()[1].description == "about", "nothing is lost after an undo"
+
+
 def test_groups_are_edited_and_the_last_edit_is_undone(pages: Pages, kept: Collection) -> None:
     page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
     assert page.button(key="tax_undo").disabled
     names = [f"{group.number} {group.name}" for group in kept.taxonomy().groups]
     page.multiselect(key="tax_groups").set_value(names[:2]).run()
-    page.button(key="tax_merge").click().run()
+    assert [text for text in shown(page).splitlines() if text.endswith(": its name")] == [f"{names[1]}: its name"]
+    page.button(key="tax_merge_do").click().run()
     assert [group.number for group in kept.taxonomy().groups] == [0, 2, 3]
     assert kept.taxonomy_log()[0].by == "web UI"
     page.button(key="tax_undo").click().run()

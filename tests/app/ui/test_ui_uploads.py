@@ -11,8 +11,10 @@ import pytest
 from ui_pages import Pages, pages, shown  # noqa: F401  (fixture)
 
 from sonde.app.api import index
+from sonde.app.api.functions import preview
 from sonde.app.ui.jobs import Job, Jobs
 from sonde.app.ui.jobs.queue import Uploads
+from sonde.indexer.readers import ReadOptions
 
 BAD_FILES = {
     "empty.csv": (b"", "empty.csv is empty: give a file with content"),
@@ -145,3 +147,24 @@ def test_rows_that_cannot_be_read_are_not_counted_where_all_were_seen(
     uploader.set_value([("bad.csv", bad(1_300, 3), "text/csv")]).run()
     assert "rows** · 3 rows at the start cannot be read: row 1: 3 cells" in shown(page).replace("\\", "")
     assert page.button(key="new-start").label.startswith("Index about 1")
+
+
+def test_a_category_that_is_chosen_as_the_text_is_asked_about(pages: Pages) -> None:
+    rows = "".join(f"{n},The parcel number {n} came late.,kind {n % 12}\n" for n in range(600))
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("tickets.csv", f"id,message,category\n{rows}".encode(), "text/csv")]).run()
+    assert page.multiselect(key="new-text").value == ["message"]
+    assert "Is it the text?" not in shown(page)
+    page.multiselect(key="new-text").set_value(["category"]).run()
+    said = [each.value.replace("\\", "") for each in page.warning]
+    assert said == ["category has only 12 different values in 600 rows. Is it the text? message has 600."]
+    page.multiselect(key="new-text").set_value(["message", "category"]).run()
+    assert "Is it the text?" not in shown(page), "beside the text, it does no harm"
+
+
+def test_of_a_long_table_the_first_rows_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text("text,kind\n" + "".join(f"Text {n},{n % 3}\n" for n in range(1_500)))
+    (tmp_path / "more.csv").write_text("text,kind\n" + "".join(f"Text {n},{n % 4}\n" for n in range(10)))
+    found = preview([tmp_path / "long.csv", tmp_path / "more.csv"], ReadOptions())
+    assert (found.sampled, found.count, dict(found.different)) == (1_010, 1_510, {"text": 1_000, "kind": 4})

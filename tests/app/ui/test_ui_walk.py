@@ -36,7 +36,7 @@ class Clicks:
 
 
 def labelled(path: Path) -> list[str]:
-    with path.open(newline="") as stream:
+    with path.open(encoding="utf-8-sig", newline="") as stream:
         return [row["label:labels"] for row in csv.DictReader(stream)]
 
 

@@ -45,7 +45,7 @@ PATIENCE = 60.0
         ("the index is lost: run `sonde repair shop.sonde`", "the index is lost: run Repair (Data page, Health)"),
         ("not in 2 runs: `sonde runs update 'a b' RUN` adds them", "not in 2 runs: the page of each run adds them"),
         ("delete the old documents: --sync does that", "delete the old documents: Sync does that"),
-        ("switch back with `sonde model --undo`", "switch back with `sonde model --undo`"),
+        ("switch back with `sonde model --undo`", "switch back with Model (Data page)"),
         ("see https://example.org/a/b and 5/7 and/or x", "see https://example.org/a/b and 5/7 and/or x"),
     ],
 )

@@ -30,18 +30,39 @@ def test_corrections_of_another_run_with_the_same_labels_are_named(shop: Collect
     def said(**options: Any) -> list[str]:
         return [note for note in shop.label(LABELS, replace=True, **options).notes if "not used here" in note]
 
-    advice = "run `sonde runs correct C --run 'labels 2' --to FILE.csv` and `sonde runs correct C --run {} --from "
-    first = f"3 corrections of 'labels 2' are not used here: to use them, {advice}FILE.csv`, and label again"
-    assert said() == [first.format("labels")]
-    assert said(name="third") == [first.format("third")]
+    first = "3 corrections of 'labels 2' are not used here: to use them, label again with corrections_of 'labels 2'"
+    assert said() == said(name="third") == [first]
     assert said(name="labels 2") == said(corrections=False) == said(where="\"id\" = 'parcel-9'") == []
     examples = [LabelledExample("parcel", id="parcel-9"), LabelledExample("battery", id="battery-9")]
     assert label_by_examples(shop.stored, examples, LabelSettings(name="taught")).notes == (), "refund is not a label"
     shop.correct({"parcel-1": "battery", "screen-3": "refund"})
     assert said() == [], "the correction that is left names no label"
     shop.correct({"parcel-2": "battery"}, "labels 2")
-    one = f"2 corrections of 'labels 2' are not used here: to use them, {advice.format('labels')}"
-    assert [note.startswith(one) for note in said()] == [True]
+    assert [note.split(" are ")[0] for note in said()] == ["2 corrections of 'labels 2'"]
+
+
+def test_the_corrections_of_another_run_are_used_on_request(shop: Collection, sonde: Command) -> None:
+    shop.label(LABELS)
+    shop.correct({"parcel-1": "battery", "screen-2": "none of these", "screen-3": "refund"}, "labels")
+    other = sonde("label", shop.path, "--labels", ",".join(LABELS), "--name", "third")
+    assert (
+        "3 corrections of 'labels' are not used here: to use them, label again with --corrections-of labels"
+        in other.err
+    )
+    made = sonde("label", shop.path, "--labels", ",".join(LABELS), "--name", "labels-2", "--corrections-of", "labels")
+    assert "copied 3 corrections of 'labels' to 'labels-2'" in made.err and "using 3 corrections" in made.err
+    assert shop.corrections("labels-2") == shop.corrections("labels"), "they stay in the other run"
+    given = {each.id: each.name for each in shop.assignments("label:labels-2")}
+    assert (given["parcel-1"], given["screen-3"]) == ("battery", "refund")
+    shop.correct({"parcel-1": "screen"}, "labels-2")
+    shop.label(LABELS, name="labels-2", replace=True, corrections_of="labels")
+    assert {each.id: each.labels for each in shop.corrections("labels-2")}["parcel-1"] == ("screen",), "its own win"
+    assert "corrections_of" not in shop.run("labels-2").run.parameters
+    other = sonde("label", shop.path, "--labels", "good,bad", "--name", "mood", "--corrections-of", "labels")
+    assert "copied 1 correction of 'labels' to 'mood'" in other.err, "none of these; the other labels are not its own"
+    again = ("label", shop.path, "--labels", "a,b", "--name", "new", "--corrections-of")
+    sonde(*again, "gone").refused("the run 'gone' has no corrections: there are labels, labels-2, mood")
+    sonde(*again, "labels", "--no-corrections").refused("--corrections-of needs --corrections", code=2)
 
 
 def test_corrections_stay_when_their_run_is_deleted_and_that_is_said(shop: Collection, sonde: Command) -> None:

@@ -17,6 +17,7 @@ from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 from sonde.indexer.store.kinds import COARSE, FINE, LEVELS, MIDDLE, TOPIC
 from sonde.indexer.store.runs import Item, RunColumns, list_runs
 from sonde.pipelines.evaluate.groups import evaluate_clusters
+from sonde.pipelines.topics.fit import near_level
 from sonde.pipelines.topics.level_runs import _names_inside
 
 pytestmark = needs("bertopic", "evoc")
@@ -181,3 +182,31 @@ def test_without_evoc_one_line_says_what_to_install(shop: Collection, monkeypatc
     with pytest.raises(MissingExtraError, match=r"levels of topics needs EVoC, .* pip install 'sonde\[topics\]'"):
         shop.topics("other")
     assert shop.topic_run("fine:topics").documents(0, 1)  # what is stored needs no EVoC
+
+
+def test_about_how_many_topics_can_be_asked_for(sonde: Command, tmp_path: Path) -> None:
+    made = collection(tmp_path / "c.sonde", rows())
+    levels = made.topics("suggested", names="terms").levels
+    assert levels["coarse"] == 4 < 5 < levels["fine"]
+    five = made.topics("five", names="terms", about=5)
+    assert (len(five), five.levels) == (5, levels)
+    assert [topic.number for topic in five] == [0, 1, 2, 3, 4] and sum(topic.size for topic in five) == 120
+    assert [topic.size for topic in five] == sorted((topic.size for topic in five), reverse=True)
+    coarse = {leaf: topic.number for topic in made.topic_run("coarse:five") for leaf in topic.leaves}
+    assert all(len({coarse[leaf] for leaf in topic.leaves}) == 1 for topic in five), "inside the coarse ones"
+    ran = sonde("topics", made.path, "--about", 900, "--name", "many")
+    assert f"--about 900 gives {levels['fine']} topics: even the fine level has no more groups" in ran.err
+    said = "--about chooses the level and the number of topics: leave out --reduce-to"
+    sonde("topics", made.path, "--about", 7, "--reduce-to", 3).refused(said, code=2)
+    sonde("topics", made.path, "--about", 7, "--level", "fine").refused("leave out --level", code=2)
+    sonde("topics", made.path, "--about", 0).refused("--about is 0: give a whole number from 1", code=2)
+
+
+def test_a_level_with_about_as_many_groups_is_taken_as_it_is() -> None:
+    sizes = {"coarse": 6, "middle": 136, "fine": 243}
+    assert near_level(6, sizes, "coarse") == ("coarse", None)
+    assert near_level(130, sizes, "coarse") == ("middle", None)
+    assert near_level(20, sizes, "coarse") == ("middle", 20), "merged from the next finer level"
+    assert near_level(3, sizes, "coarse") == ("coarse", 3)
+    assert near_level(900, sizes, "coarse") == ("fine", 900), "as many as there are"
+    assert near_level(6, {"coarse": 6, "middle": 6, "fine": 15}, "middle") == ("middle", None)
