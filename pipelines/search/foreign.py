@@ -81,10 +81,12 @@ class Trained:
     def asked(self, query: str) -> str | None:
         """Return the language of a query if the model seems not to be trained on it, else None.
 
-        A query is too short to detect its language, so its script tells it, or words such as "nicht" and "oder".
+        A query is too short to detect its language, so its script tells it, or words such as "nicht" and "noch".
         """
-        if self.known is None or (code := self.unread(query)):
-            return None if self.known is None else code
+        if self.known is None:
+            return None
+        if code := self.unread(query):
+            return code
         counts = function_words(query[:CHARACTERS])
         most = max((counts[code] for code in self.known), default=0) + LEAD
         return next((code for code, count in counts.most_common(1) if count >= most), None)
