@@ -61,6 +61,7 @@ def count(
     period: Annotated[
         str | None, typer.Option("--period", help="Count dates by this period: year, quarter, month, week or day.")
     ] = None,
+    offset: Annotated[int, typer.Option("--offset", help="Number of values to skip: 200 are listed at most.")] = 0,
     json: Json = False,
 ) -> None:
     """Count documents: all, those that match a filter, or for each value of a column.
@@ -88,13 +89,13 @@ def count(
             say_notes([opened.explain_filter(where)])
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
-    counts = opened.count_by(by, where, period=cast("Period | None", period))
+    counts = opened.count_by(by, where, period=cast("Period | None", period), offset=offset)
     if counts.column != by and not json:
         say(f"counted by {counts.column}")
-    _print_counts(counts, json)
+    _print_counts(counts, json, offset)
 
 
-def _print_counts(found: "Counts", json: bool) -> None:
+def _print_counts(found: "Counts", json: bool, offset: int) -> None:
     from ..api.functions import json_value
 
     about = {"column": found.column, "documents": found.documents, "missing": found.missing, "distinct": found.distinct}
@@ -109,8 +110,8 @@ def _print_counts(found: "Counts", json: bool) -> None:
     width = max(map(len, shown), default=0)
     for value, (_, many), name in zip(shown, found.values, found.names or shown, strict=True):
         print(f"{value:<{width}}  {many:>8,}" + (f"  {snippet(name)}" if name != value else ""))
-    if found.distinct > len(found.values):
-        print(f"… {counted(found.distinct - len(found.values), 'more value')}")
+    if (more := found.distinct - offset - len(found.values)) > 0:
+        print(f"… {counted(more, 'more value')}")
     mean = f", mean {found.mean:.6g}" if found.mean is not None else ""
     several = sum(many for _, many in found.values) > found.documents - found.missing
     also = ", some counted for several values" if several else ""

@@ -79,6 +79,9 @@ def test_documents_are_counted_by_a_column(sonde: Command, shop: Path) -> None:
 def test_one_value_that_is_not_listed(sonde: Command, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sonde.pipelines.search.counts.MOST", 1)
     assert sonde("count", shop, "--by", "stars").out.splitlines()[:2] == ["1         2", "… 1 more value"]
+    assert sonde("count", shop, "--by", "stars", "--offset", "1").out.splitlines()[:2] == [
+        "5         1", "3 documents, 0 without a value, mean 2.33333"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
