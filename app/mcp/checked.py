@@ -36,7 +36,17 @@ NO_REQUEST = "the message is not a valid JSON-RPC 2.0 request: it needs jsonrpc,
 
 
 class CheckedServer(MCPServer[Any]):
-    """The SDK's server; it ignores unknown arguments, shows pydantic's messages and leaves bad requests unanswered."""
+    """The SDK's server; it ignores unknown arguments, shows pydantic's messages and leaves bad requests unanswered.
+
+    The SDK also announces prompts and resources, of which there are none here.
+    """
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        """Take the arguments of the SDK's server."""
+        super().__init__(*given, **settings)
+        handlers = self._lowlevel_server._request_handlers
+        for method in [each for each in handlers if each.startswith(("prompts/", "resources/"))]:
+            del handlers[method]
 
     def add_described(self, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
         """Add a tool; a sentence in an argument's annotation describes the argument."""
@@ -99,6 +109,8 @@ def _tidy(schema: Any) -> Any:
     some = [each for each in kinds if each != {"type": "null"}]
     if kinds and len(some) == 1:
         found = {**some[0], **{name: value for name, value in found.items() if name != "anyOf"}}
+    elif kinds:
+        found["anyOf"] = some
     if "default" in found and found["default"] is None:
         del found["default"]
     return found

@@ -25,7 +25,7 @@ from ...indexer.store.fields import (
 from ...indexer.store.members import counts_by_column, numbers_above
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
-from ...indexer.wording import existing
+from ...indexer.wording import LISTED, existing
 from ..search.filters import documents_where
 from .runs import at_level, items_at
 
@@ -93,7 +93,9 @@ def row_of(number: int, items: Sequence[Any]) -> int:
     """
     numbers = [item.number for item in items]
     if number not in numbers:
-        said = f"there is no group {number}: {existing(numbers)}"
+        low, high = (min(numbers), max(numbers)) if numbers else (0, -1)
+        whole = len(numbers) > LISTED and high - low == len(numbers) - 1  # a list would end before the last one
+        said = f"there is no group {number}: {f'there are {low} to {high}' if whole else existing(numbers)}"
         raise SondeError(said, code="not-found", field="item", value=number)
     return numbers.index(number)
 

@@ -199,8 +199,8 @@ def _check(view: View, columns: Sequence[str], period: Period | None, mean_of: s
     """
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)
-    for column in columns if period is not None else ():
-        if column not in view.fields or view.fields[column].type not in DATED:
+    for column in columns:
+        if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
             raise _undated(view, column, period)
     if mean_of is not None and (mean_of not in view.fields or view.fields[mean_of].type not in NUMBERS):
         known = existing((each.name for each in view.fields.values() if each.type in NUMBERS), "there are none")
