@@ -46,7 +46,8 @@ CERTAIN = 0.05
 """The chance of one false mark among all items of a trend, at most."""
 FEW = 5
 """Documents that chance alone must give in each half for the test of a trend to hold."""
-PERIODS: tuple[Period, ...] = ("month", "quarter", "year")
+PERIODS: tuple[Period | None, ...] = (None, "month", "quarter", "year")
+"""How the dates of a table are counted: by day, or by the first of these that has few enough values."""
 
 
 class CountTools(Tools):
@@ -119,11 +120,8 @@ class CountTools(Tools):
     ) -> dict[str, Any]:
         fields = chosen.fields()
         dated = [each for each in columns if fields.get(each) == "date"]
-        if dated and period is None and chosen.count_by(dated[0], where, k=1).distinct > MOST_CELLS:
-            fitting = (
-                each for each in PERIODS if chosen.count_by(dated[0], where, period=each, k=1).distinct <= MOST_CELLS
-            )
-            period = next(fitting, PERIODS[-1])
+        if dated and period is None:
+            period = _fitting(chosen, dated[0], where)
         found = chosen.cross_by(columns[0], columns[1], where, period=period, mean_of=mean_of, k=MOST_CELLS)
         for column in columns:
             if fields.get(column) == "text":
@@ -210,12 +208,20 @@ class CountTools(Tools):
             raise out_of_range("offset", offset, "give 0 or more")
         kinds = ("exact", "near", "meaning")[: ("exact", "near", "meaning").index(kind) + 1]
         key = chosen.path, chosen.documents_state(), kinds
-        if self._duplicates is None or self._duplicates[0] != key:  # the next page of a long search costs nothing
-            self._duplicates = key, chosen.duplicates(kinds=kinds)
-        found = self._duplicates[1]
+        last = self._duplicates  # of one call, while others run
+        if last is None or last[0] != key:  # the next page of a long search costs nothing
+            last = self._duplicates = key, chosen.duplicates(kinds=kinds)
+        found = last[1]
         shown = found.groups[offset : offset + k]
         texts = chosen.documents([group.representative for group in shown])
         return duplicates_of(found, shown, texts, offset)
+
+
+def _fitting(chosen: Collection, column: str, where: str | None) -> Period | None:
+    for period in PERIODS:
+        if chosen.count_by(column, where, period=period, k=1).distinct <= MOST_CELLS:
+            return period
+    return PERIODS[-1]
 
 
 def _why_none(chosen: Collection, where: str | None, passing: int) -> list[str]:

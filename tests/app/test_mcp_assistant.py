@@ -117,7 +117,7 @@ def test_a_change_beyond_chance_is_certain() -> None:
     early, late = np.array([1_000, 1_000, 30, 2]), np.array([1_400, 1_000, 28, 12])
     for item, sure in enumerate(_certain(early, late)):
         others = early.sum() - early[item], late.sum() - late[item]
-        p = chi2_contingency([[early[item], late[item]], others], correction=False)[1]
+        p = float(chi2_contingency([[early[item], late[item]], others], correction=False)[1])  # type: ignore[arg-type]
         assert sure == (p * 4 < 0.05 and item != 3), "the last one is too rare for the test"
     assert _certain(early, late) == [True, True, False, False]
     assert _certain(np.array([0, 0]), np.array([5, 5])) == [False, False]
