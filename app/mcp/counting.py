@@ -103,8 +103,8 @@ class CountTools(Tools):
         found = chosen.count_by(by, where, period=period, **given)
         _check_short(chosen, found)
         notes = [*_why_none(chosen, where, found.documents), *past(offset, found.distinct, "values")]
-        if period is None and found.distinct > MOST_VALUES and isinstance(found.low, date):
-            period = "month" if (_day(found.high) - _day(found.low)).days <= DAYS else "year"
+        if period is None and isinstance(found.low, date) and (found.distinct > MOST_VALUES or _months(found)):
+            period = "month" if (_day(found.high) - _day(found.low)).days <= DAYS or _months(found) else "year"
             found = replace(chosen.count_by(by, where, period=period, **given), low=found.low, high=found.high)
         answer = counts_of(found, offset) | filled(period=period, notes=notes)
         if found.mean is not None and found.distinct > MOST_NUMBERS and not offset and mean_of is None:
@@ -122,10 +122,9 @@ class CountTools(Tools):
         dated = [each for each in columns if fields.get(each) == "date"]
         if dated and period is None:
             period = _fitting(chosen, dated[0], where)
+        for column in [each for each in columns if fields.get(each) in ("text", "integer", "real")]:
+            _check_few(chosen, chosen.count_by(column, where, k=MOST_VALUES))
         found = chosen.cross_by(columns[0], columns[1], where, period=period, mean_of=mean_of, k=MOST_CELLS)
-        for column in columns:
-            if fields.get(column) == "text":
-                _check_short(chosen, chosen.count_by(column, where, k=MOST_VALUES))
         return cross_of(found) | filled(period=period, notes=_why_none(chosen, where, found.documents))
 
     @told
@@ -219,9 +218,16 @@ class CountTools(Tools):
 
 def _fitting(chosen: Collection, column: str, where: str | None) -> Period | None:
     for period in PERIODS:
-        if chosen.count_by(column, where, period=period, k=1).distinct <= MOST_CELLS:
-            return period
+        found = chosen.count_by(column, where, period=period, k=MOST_CELLS)
+        if found.distinct <= MOST_CELLS:
+            return "month" if _months(found) else period
     return PERIODS[-1]
+
+
+def _months(found: Counts) -> bool:
+    """Whether a column of dates has the first day of a month only: it is shown as months."""
+    days = [value for value, _ in found.values]
+    return found.distinct == len(days) > 1 and all(type(day) is date and day.day == 1 for day in days)
 
 
 def _why_none(chosen: Collection, where: str | None, passing: int) -> list[str]:
@@ -240,6 +246,18 @@ def _check_short(chosen: Collection, found: Counts) -> None:
     suits = [each.name for each in chosen.facets() if each.choices or each.low is not None]
     said = f"{found.column!r} holds long texts, which `search` finds; columns to count by: {existing(suits)}"
     raise UsageError(said, field="by", value=found.column)
+
+
+def _check_few(chosen: Collection, found: Counts) -> None:
+    """Refuse a column of long texts, or of many different numbers, as a side of a table.
+
+    Raises:
+        UsageError: It is such a column.
+    """
+    _check_short(chosen, found)
+    if found.mean is not None and found.distinct > MOST_NUMBERS:
+        said = f"{found.column!r} has {found.distinct:,} different numbers: give it as mean_of"
+        raise UsageError(said, field="by", value=found.column)
 
 
 def _check_order(chosen: Collection, found: RunBreakdown, by: str) -> None:

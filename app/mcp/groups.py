@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from ...indexer.errors import SondeError, out_of_range
 from ...indexer.store.kinds import CLUSTER, TOPIC, RunKind
 from ...pipelines.analysis.breakdown import row_of
-from .answers import BRIEF, MOST_HITS, MOST_VALUES, checked, cut, filled, groups_of, metadata, past
+from .answers import BRIEF, MOST_HITS, MOST_VALUES, SHOWN, VALUE, checked, cut, filled, groups_of, metadata, past
 from .counting import CountTools
 from .tools import Hits, Name, Run, Where, told
 
@@ -62,7 +62,7 @@ class GroupTools(CountTools):
             if number not in known:
                 said = f"there is no group {number}: `list_taxonomy` without a number lists the {len(known):,} groups"
                 raise SondeError(said, code="not-found", field="number", value=number)
-            return {"name": found["name"], "group": _short(known[number])}
+            return {"name": found["name"], "group": _short(known[number], VALUE)}
         groups = [each for each in found["groups"] if depth is None or each["level"] < depth]
         rows = [_short({name: each[name] for name in ROW}) for each in groups[offset : offset + k]]
         more = filled(
@@ -119,6 +119,8 @@ def _check_page(k: int, offset: int) -> None:
         raise out_of_range("offset", offset, "give 0 or more")
 
 
-def _short(group: dict[str, Any]) -> dict[str, Any]:
-    """Return a group of a taxonomy without what it does not have."""
-    return {name: cut(value) for name, value in group.items() if value is not False and value not in (None, "", [])}
+def _short(group: dict[str, Any], most: int = SHOWN) -> dict[str, Any]:
+    """Return a group of a taxonomy without what it does not have; longer texts are cut."""
+    return {
+        name: cut(value, most) for name, value in group.items() if value is not False and value not in (None, "", [])
+    }

@@ -182,8 +182,21 @@ def test_a_column_of_many_numbers_is_shown_as_quantiles(tmp_path: Path) -> None:
     assert found["quantiles"] == {
         "min": 0, "10%": 25.0, "25%": 62.5, "median": 125.0, "75%": 187.5, "90%": 225.0, "max": 250.0
     }  # fmt: skip
+    said = "'amount' has 1,001 different numbers: give it as mean_of"
+    assert call(server, "count", by=["amount", "plan"]) == said
     said = "'note' holds long texts, which `search` finds; columns to count by: there are amount, plan"
     assert call(server, "count", by="note") == call(server, "count", by=["plan", "note"]) == said
+
+
+def test_a_column_of_months_is_shown_as_months(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "text": f"text {n}", "month": date(2025, 1 + n % 3, 1), "plan": "a"} for n in range(9)]
+    index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    server = server_of(Collection.open(tmp_path / "c.sonde"))
+    found = call(server, "count", by="month")
+    assert [each["value"] for each in found["values"]] == ["2025-01", "2025-02", "2025-03"]
+    assert [each["value"] for each in call(server, "count", by=["month", "plan"])["rows"]] == [
+        "2025-01", "2025-02", "2025-03"
+    ]  # fmt: skip
 
 
 def test_duplicates_are_listed_in_parts(tmp_path: Path) -> None:
