@@ -122,6 +122,8 @@ class Tools:
             "k": checked("k", k, MOST_HITS), "where": where, "mode": mode, "threshold": threshold, "rerank": rerank,
             "offset": offset,
         }  # fmt: skip
+        if offset < 0:
+            raise out_of_range("offset", offset, "give 0 or more")
         if collection == ALL and ALL not in self._collections:
             return self._search_all(query, options | {"k": k + offset, "offset": 0}, offset)
         chosen = self._one(collection)

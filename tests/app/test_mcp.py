@@ -87,6 +87,7 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
         ("search", {"query": "a", "k": 0}, "k is 0"),
         ("search", {"query": "a", "where": "price > 1"}, "price"),
         ("search", {"query": "a", "mode": "psychic"}, "mode: input should be 'dense', 'lexical' or 'hybrid'"),
+        ("search", {"query": "a", "offset": -1, "collection": "all"}, "offset is -1: give 0 or more"),
         ("search", {"query": "a", "k": 51}, "k is 51: give 1 to 50"),
         ("search", {"query": "a", "tresh": 1}, "search has no argument 'tresh': did you mean 'threshold'?"),
         ("search", {"query": "a", "k": "many"}, "search: k: input should be a valid integer"),
