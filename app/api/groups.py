@@ -265,13 +265,16 @@ class Grouping(Opened):
         return kept.details(self.stored, name, kind)
 
     def members(
-        self, run: str, item: int, kind: str | None = None, *, k: int = 10, offset: int = 0
+        self, run: str, item: int, kind: str | None = None, *, where: str | None = None, k: int = 10, offset: int = 0
     ) -> "list[kept.Member]":
         """Return the documents of a cluster, topic or label, best matches first.
 
+        With `where`, only documents that pass this filter are returned.
+
         Raises:
             SondeError: The run does not exist.
-            UsageError: Runs of several kinds have this name and no kind was given, k is below 1, or offset is below 0.
+            UsageError: Runs of several kinds have this name and no kind was given, the filter is not valid, k is below
+                1, or offset is below 0.
 
         Example:
             >>> [member.text for member in fruit.members("kmeans", 1)]
@@ -279,7 +282,7 @@ class Grouping(Opened):
         """
         from ...pipelines.analysis import runs as kept
 
-        return kept.members(self.stored, run, item, kind, k=k, offset=offset)
+        return kept.members(self.stored, run, item, kind, where=where, k=k, offset=offset)
 
     def assignments(self, run: str, kind: str | None = None) -> "list[kept.Assignment]":
         """Return the cluster, topic or labels of every document of a run, in the order of the documents.
@@ -314,8 +317,9 @@ class Grouping(Opened):
         return kept.memberships(self.stored, id)
 
     def breakdown(
-        self, run: str, column: str, kind: str | None = None, *, period: "Period | None" = None
-    ) -> "RunBreakdown":
+        self, run: str, column: str, kind: str | None = None, *, period: "Period | None" = None,
+        where: str | None = None,
+    ) -> "RunBreakdown":  # fmt: skip
         """Count a run's documents by a metadata column: by period for dates, else by class.
 
         Args:
@@ -325,11 +329,13 @@ class Grouping(Opened):
             kind: The run's kind, if runs of several kinds have this name.
             period: "year", "quarter", "month", "week" or "day", with those in which there is no document. If None, the
                 dates decide: day, month or year.
+            where: Count only documents that pass this filter.
 
         Raises:
             SondeError: The run does not exist.
-            UsageError: The column does not exist or has no values, or runs of several kinds have this name. Or a period
-                is given, and it is none, the column has no dates, or there are more than 400 periods.
+            UsageError: The column does not exist or has no values, the filter is not valid, or runs of several kinds
+                have this name. Or a period is given, and it is none, the column has no dates, or there are more than
+                400 periods.
 
         Example:
             >>> [(row["number"], row["class"], row["documents"]) for row in fruit.breakdown("kmeans", "kind").rows()]
@@ -337,7 +343,7 @@ class Grouping(Opened):
         """
         from ...pipelines.analysis.breakdown import breakdown
 
-        return breakdown(self.stored, run, column, kind, period)
+        return breakdown(self.stored, run, column, kind, period, where)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
         """Rename a run or, if `item` is given, the cluster, topic or label with that number.

@@ -14,10 +14,12 @@ from ...indexer.store.runs import Item, Run, counted_run, items_of, list_runs, p
 from .opened import Opened
 
 if TYPE_CHECKING:
+    from ...indexer.store.fields import Period
     from ...pipelines.analysis import runs as kept
     from ...pipelines.compare import Contrast, RunComparison
     from ...pipelines.label import Labels, LabelSettings
     from ...pipelines.label.trial import Trial
+    from ...pipelines.search.counts import Counts, CrossCounts
 
 State = tuple[tuple[int, int, int], ...]
 """A value that changes with every commit."""
@@ -28,7 +30,7 @@ class Looking(Opened):
 
     Example:
         >>> words = ["parcel late", "parcel lost", "battery dead", "battery weak"]
-        >>> rows = [{"id": n, "text": f"{words[n % 4]} {n}", "kind": "ab"[n % 4 // 2]} for n in range(16)]
+        >>> rows = [{"id": n, "text": f"{words[n % 4]} {n}", "kind": "ab"[n % 4 // 2], "n": n} for n in range(16)]
         >>> shop = sonde.index(rows, to=folder / "shop.sonde", id="id")
         >>> made = shop.cluster("two", k=2, refits=0), shop.cluster("four", k=4, refits=0)
     """
@@ -101,7 +103,7 @@ class Looking(Opened):
 
         Example:
             >>> shop.fields()
-            {'kind': 'text'}
+            {'kind': 'text', 'n': 'integer'}
         """
         with self.stored.view() as view:
             return {field.name: field.type for field in view.fields.values()}
@@ -193,17 +195,20 @@ class Looking(Opened):
         write_table(rows, path, sheet, WIDTHS, raw_formulas=raw_formulas, progress=progress)
         return len(rows)
 
-    def item_sizes(self, run: Run) -> dict[int, int]:
+    def item_sizes(self, run: Run, where: str | None = None) -> dict[int, int]:
         """Return the number of documents of each item of a run by its number; an item without documents is left out.
 
-        A group of a taxonomy has the documents of the groups under it too.
+        A group of a taxonomy has the documents of the groups under it too. With `where`, only documents that pass this
+        filter are counted.
 
         Example:
             >>> shop.item_sizes(shop.newest_run("cluster").run)
             {0: 4, 1: 4, 2: 4, 3: 4}
         """
+        from ...pipelines.search.filters import documents_where
+
         with self.stored.view() as view:
-            return sizes_inside(view.catalog, run)
+            return sizes_inside(view.catalog, run, None if where is None else documents_where(view.catalog, where))
 
     def places(self, run: Run, k: int = 1_000, offset: int = 0) -> tuple[int, list[tuple[str, float, float]]]:
         """Return how many documents are on a map, and ids with x and y of k of them, in the order of the documents.
@@ -270,6 +275,62 @@ class Looking(Opened):
         from ...pipelines.search.filters import explain_filter
 
         return explain_filter(self.stored, where)
+
+    def count_by(
+        self, column: str, where: str | None = None, *, period: "Period | None" = None, mean_of: str | None = None,
+        k: int | None = None, offset: int = 0,
+    ) -> "Counts":  # fmt: skip
+        """Return how often each value of a metadata field, or of a run's column, occurs.
+
+        Args:
+            column: A metadata field, the name of a run, or a run's column such as "topic:NAME name".
+            where: Count only documents that pass this filter.
+            period: "year", "quarter", "month", "week" or "day" counts dates by period.
+            mean_of: A metadata field of numbers, whose mean is returned for each value.
+            k: Number of values to list; 200 if None.
+            offset: Number of values to leave out before the first one that is listed.
+
+        Raises:
+            UsageError: A column does not exist, the filter is not valid, the column has no dates for a period,
+                `mean_of` has no numbers, k is below 1, or offset is below 0.
+
+        Example:
+            >>> found = shop.count_by("kind", "id != '0'", mean_of="n")
+            >>> found.values, found.means
+            ((('b', 8), ('a', 7)), (8.5, 7.428571428571429))
+        """
+        from ...pipelines.search.counts import count_by
+
+        with self.stored.view() as view:
+            return count_by(view, column, where, period, mean_of=mean_of, k=k, offset=offset)
+
+    def cross_by(
+        self, first: str, second: str, where: str | None = None, *, period: "Period | None" = None,
+        mean_of: str | None = None, k: int = 20,
+    ) -> "CrossCounts":  # fmt: skip
+        """Return how many documents have each pair of values of two columns.
+
+        Args:
+            first: A metadata field, the name of a run, or a run's column.
+            second: Another one.
+            where: Count only documents that pass this filter.
+            period: Counts dates of these columns by this period.
+            mean_of: A metadata field of numbers, whose mean is returned for each pair.
+            k: Number of values of each column that are counted.
+
+        Raises:
+            UsageError: A column does not exist, both are the same, the filter is not valid, a period is given and no
+                column has dates, `mean_of` has no numbers, or k is below 1.
+
+        Example:
+            >>> found = shop.cross_by("kind", "cluster:two name")
+            >>> found.values[0], [sum(row) for row in found.counts]
+            (('a', 'b'), [8, 8])
+        """
+        from ...pipelines.search.counts import cross_by
+
+        with self.stored.view() as view:
+            return cross_by(view, first, second, where, period, mean_of=mean_of, k=k)
 
     def contrast(self, filters: Sequence[str], sample: int | None = None) -> "Contrast":
         """Return what distinguishes the documents of two filters; `compare` also does this for queries and clusters.

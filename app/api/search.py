@@ -17,9 +17,7 @@ from .options import AskOptions, SearchOptions
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...indexer.store.fields import Period
     from ...pipelines.search.ask import Answer, AskSettings
-    from ...pipelines.search.counts import Counts
     from ...pipelines.search.facets import Facet
     from ...pipelines.search.rerank.stage import Reranker
     from ...pipelines.search.results import Results
@@ -261,26 +259,6 @@ class Searching(Opened):
 
         with self.stored.view() as view:
             return facets(view)
-
-    def count_by(self, column: str, where: str | None = None, *, period: "Period | None" = None) -> "Counts":
-        """Return how often each value of a metadata field, or of a run's column, occurs.
-
-        Args:
-            column: A metadata field, the name of a run, or a run's column such as "topic:NAME name".
-            where: Count only documents that pass this filter.
-            period: "year", "quarter", "month", "week" or "day" counts dates by period.
-
-        Raises:
-            UsageError: The column does not exist, the filter is not valid, or the column has no dates for a period.
-
-        Example:
-            >>> shop.count_by("stars", "stars > 1").values
-            ((2, 1), (5, 1))
-        """
-        from ...pipelines.search.counts import count_by
-
-        with self.stored.view() as view:
-            return count_by(view, column, where, period)
 
     def choices_among(self, ids: Sequence[str], known: "Iterable[Facet]") -> dict[str, list[tuple[Value, int]]]:
         """Count how often each choice of a facet occurs in the given documents, most frequent first.

@@ -61,6 +61,10 @@ def count(
     period: Annotated[
         str | None, typer.Option("--period", help="Count dates by this period: year, quarter, month, week or day.")
     ] = None,
+    mean_of: Annotated[
+        str | None, typer.Option("--mean-of", metavar="COLUMN", help="With --by: show the mean of this column, too.")
+    ] = None,
+    offset: Annotated[int, typer.Option("--offset", help="Number of values to skip: 200 are listed at most.")] = 0,
     json: Json = False,
 ) -> None:
     """Count documents: all, those that match a filter, or for each value of a column.
@@ -73,6 +77,7 @@ def count(
       sonde count reviews.sonde --where "stars <= 2"
       sonde count reviews.sonde --by stars
       sonde count reviews.sonde --by date --period year
+      sonde count reviews.sonde --by date --mean-of stars
       sonde count desk.sonde --by taxonomy
       sonde count desk.sonde --by taxonomy:taxonomy
     """
@@ -81,6 +86,8 @@ def count(
 
     if period and by is None:
         raise UsageError("--period needs --by: name the column with the dates")
+    if mean_of is not None and by is None:
+        raise UsageError("--mean-of needs --by: name the column whose values get a mean")
     opened = open_collection(collection)
     if by is None:
         found = len(opened) if where is None else opened.matching(where, k=0)[0]
@@ -88,13 +95,13 @@ def count(
             say_notes([opened.explain_filter(where)])
         print_json({"documents": found}) if json else print(counted(found, "document"))
         return
-    counts = opened.count_by(by, where, period=cast("Period | None", period))
+    counts = opened.count_by(by, where, period=cast("Period | None", period), mean_of=mean_of, offset=offset)
     if counts.column != by and not json:
         say(f"counted by {counts.column}")
-    _print_counts(counts, json)
+    _print_counts(counts, json, offset)
 
 
-def _print_counts(found: "Counts", json: bool) -> None:
+def _print_counts(found: "Counts", json: bool, offset: int) -> None:
     from ..api.functions import json_value
 
     about = {"column": found.column, "documents": found.documents, "missing": found.missing, "distinct": found.distinct}
@@ -102,15 +109,18 @@ def _print_counts(found: "Counts", json: bool) -> None:
         extremes = {name: json_value(getattr(found, name)) for name in ("low", "high", "mean")}
         values = [{"value": json_value(value), "documents": many} for value, many in found.values]
         names = [{"name": name} for name in found.names] or [{}] * len(values)
-        print_json({**about, **extremes, "values": [value | name for value, name in zip(values, names, strict=True)]})
+        means = [{"mean": json_value(mean)} for mean in found.means] or [{}] * len(values)
+        listed = [value | name | mean for value, name, mean in zip(values, names, means, strict=True)]
+        print_json({**about, **extremes, "values": listed})
         return
     texts = [str(value).lower() if isinstance(value, bool) else str(json_value(value)) for value, _ in found.values]
     shown = [snippet(text, WIDTH) for text in texts]
     width = max(map(len, shown), default=0)
-    for value, (_, many), name in zip(shown, found.values, found.names or shown, strict=True):
-        print(f"{value:<{width}}  {many:>8,}" + (f"  {snippet(name)}" if name != value else ""))
-    if found.distinct > len(found.values):
-        print(f"… {counted(found.distinct - len(found.values), 'more value')}")
+    means = ["" if mean is None else f"  mean {mean:.6g}" for mean in found.means] or [""] * len(shown)
+    for value, (_, many), name, beside in zip(shown, found.values, found.names or shown, means, strict=True):
+        print(f"{value:<{width}}  {many:>8,}{beside}" + (f"  {snippet(name)}" if name != value else ""))
+    if (more := found.distinct - offset - len(found.values)) > 0:
+        print(f"… {counted(more, 'more value')}")
     mean = f", mean {found.mean:.6g}" if found.mean is not None else ""
     several = sum(many for _, many in found.values) > found.documents - found.missing
     also = ", some counted for several values" if several else ""

@@ -38,6 +38,7 @@ READING = (
     "count_by",
     "counted_run",
     "counts",
+    "cross_by",
     "documents",
     "duplicates",
     "evaluate_clusters",

@@ -39,7 +39,7 @@ TYPES = {
     "pipelines.evaluate.groups": ("ClassQuality", "ClusterQuality", "LabelQuality"),
     "pipelines.evaluate.judgements": ("Judgement", "Judgements"),
     "pipelines.label.corrections": ("Corrected", "Correction"),
-    "pipelines.search.counts": ("Counts",),
+    "pipelines.search.counts": ("Counts", "CrossCounts"),
     "pipelines.search.facets": ("Facet",),
     "pipelines.label": ("Classified", "Entailment", "Label", "LabelReport", "Unsure"),
     "pipelines.search.ask": ("Answer",),

@@ -3,9 +3,10 @@
 import inspect
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import wraps
+from itertools import count
 from typing import Annotated, Any, get_args, get_origin
 
 import anyio
@@ -32,11 +33,23 @@ from pydantic import Field, ValidationError
 from ...indexer.errors import nearest
 from ...indexer.wording import existing
 
+WAIT = 2.0
+"""Seconds after which a call that still runs says so, and between two such messages."""
 NO_REQUEST = "the message is not a valid JSON-RPC 2.0 request: it needs jsonrpc, id, method and, as an object, params"
 
 
 class CheckedServer(MCPServer[Any]):
-    """The SDK's server; it ignores unknown arguments, shows pydantic's messages and leaves bad requests unanswered."""
+    """The SDK's server; it ignores unknown arguments, shows pydantic's messages and leaves bad requests unanswered.
+
+    The SDK also announces prompts and resources, of which there are none here.
+    """
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        """Take the arguments of the SDK's server."""
+        super().__init__(*given, **settings)
+        handlers = self._lowlevel_server._request_handlers
+        for method in [each for each in handlers if each.startswith(("prompts/", "resources/"))]:
+            del handlers[method]
 
     def add_described(self, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
         """Add a tool; a sentence in an argument's annotation describes the argument."""
@@ -70,7 +83,7 @@ class CheckedServer(MCPServer[Any]):
         if unknown := next((each for each in arguments if each not in known), None):
             raise ToolError(f"{name} has no argument {unknown[:80]!r}{_hint(unknown, known)}")
         try:
-            return _compact(await super().call_tool(name, arguments, context))
+            return _compact(await _watched(super().call_tool(name, arguments, context), context))
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_in_one_line(name, error.__cause__)) from None
@@ -83,6 +96,28 @@ class CheckedServer(MCPServer[Any]):
         async with stdio_server() as (lines, answers), _answering_all(lines, answers) as (requests, told):
             server = self._lowlevel_server
             await server.run(requests, told, server.create_initialization_options())
+
+
+async def _watched(call: Awaitable[Any], context: Any) -> Any:
+    """Return the result of a call, or raise its error; while it runs, report that to an assistant that asks for it."""
+    found, wrong = None, list[Exception]()
+
+    async def report() -> None:
+        for number in count(1):
+            await anyio.sleep(WAIT)
+            await context.report_progress(number * WAIT, message=f"running for {number * WAIT:g} s")
+
+    async with anyio.create_task_group() as group:
+        if context is not None:
+            group.start_soon(report)
+        try:
+            found = await call
+        except Exception as error:  # raised below: a task group would put it into an exception group
+            wrong.append(error)
+        group.cancel_scope.cancel()
+    if wrong:
+        raise wrong[0]
+    return found
 
 
 def _described(annotation: Any) -> Any:
@@ -99,6 +134,8 @@ def _tidy(schema: Any) -> Any:
     some = [each for each in kinds if each != {"type": "null"}]
     if kinds and len(some) == 1:
         found = {**some[0], **{name: value for name, value in found.items() if name != "anyOf"}}
+    elif kinds:
+        found["anyOf"] = some
     if "default" in found and found["default"] is None:
         del found["default"]
     return found

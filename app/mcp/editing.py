@@ -64,4 +64,4 @@ class EditingTools(GroupTools):
         """Undo the last edits of a taxonomy; return their entries of its log, the last edit first."""
         with patience(WRITE_WAIT):
             found = self._one(collection).undo_taxonomy(steps, taxonomy, by=BY)
-        return {"undone": [entry.to_dict() for entry in found]}
+        return {"undone": [entry.to_dict() | {"undone": True} for entry in found]}

@@ -1,37 +1,22 @@
 """The tools of the MCP server; their docstrings and annotations are what an assistant reads."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import date, datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-from ...indexer.errors import SondeError, UsageError, arg, out_of_range
-from ...indexer.store.fields import Period, json_value
+from ...indexer.errors import SondeError, UsageError, arg, did_you_mean, out_of_range
 from ...indexer.wording import existing
 from ...pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS, Mode
 from ..api import Collection
 from ..api.opening import UNREADABLE, Opening
-from .answers import (
-    MOST_HITS,
-    MOST_VALUES,
-    PART,
-    answer_of,
-    asked,
-    checked,
-    counts_of,
-    cut,
-    filled,
-    hit_of,
-)
+from .answers import MOST_HITS, PART, answer_of, asked, checked, document_of, filled, hit_of, value_of
 
 MOST_TEXTS = 100
 LONGEST = 100_000
 """Characters of a text that an assistant sends, at most."""
 ALL = "all"
 """Names all collections in a search."""
-DAYS = 1_500
-"""Dates with many different days are counted by month, and by year if the first and last are further apart."""
 
 Where = Annotated[
     str | None,
@@ -73,20 +58,21 @@ class Tools:
         """Take the collections by their names.
 
         Raises:
-            UsageError: Two collections have the same name.
+            UsageError: Two collections have the same name, or one has the name that means all.
         """
         self._collections = {each.name: each for each in collections}
         if len(self._collections) < len(collections):
             names = [each.name for each in collections]
             double = next(name for name in names if names.count(name) > 1)
             raise UsageError(f"two collections have the name {double!r}: rename the folder of one")
+        if len(collections) > 1 and ALL in self._collections:
+            raise UsageError(f"a collection is named {ALL!r}, which means all collections: rename its folder")
 
     @property
     def every(self) -> list[Callable[..., dict[str, Any]]]:
         """The tools that only read."""
         return [
-            self.collections, self.search, self.ask, self.similar, self.get_document, self.count, self.compare,
-            self.label,
+            self.collections, self.search, self.ask, self.similar, self.get_document, self.label,
         ]  # fmt: skip
 
     def named(self) -> dict[str, Opening]:
@@ -119,6 +105,7 @@ class Tools:
             float | None, "Keep only hits whose cosine (for lexical, BM25) is at least this; it is no relevance."
         ] = None,
         rerank: Annotated[bool, "Rerank the best hits with a slower, more accurate second stage."] = False,
+        offset: Annotated[int, "Hits to skip, for the next page."] = 0,
         collection: Annotated[
             str | None, "A collection's name; all: search every one. Needed if there are several."
         ] = None,
@@ -133,9 +120,12 @@ class Tools:
         """
         options: dict[str, Any] = {
             "k": checked("k", k, MOST_HITS), "where": where, "mode": mode, "threshold": threshold, "rerank": rerank,
+            "offset": offset,
         }  # fmt: skip
+        if offset < 0:
+            raise out_of_range("offset", offset, "give 0 or more")
         if collection == ALL and ALL not in self._collections:
-            return self._search_all(query, options)
+            return self._search_all(query, options | {"k": k + offset, "offset": 0}, offset)
         chosen = self._one(collection)
         found = chosen.search(query, **options)
         is_id = query.strip() in chosen
@@ -158,73 +148,33 @@ class Tools:
     @told
     def similar(self, id: Id, k: Hits = 10, where: Where = None, collection: Name = None) -> dict[str, Any]:
         """Find the documents most similar to a stored one."""
-        return answer_of(self._one(collection).similar(id, k=checked("k", k, MOST_HITS), where=where))
+        with self._owner_of(id, collection) as chosen:
+            return answer_of(chosen.similar(id, k=checked("k", k, MOST_HITS), where=where))
 
     @told
     def get_document(
         self,
         id: Id,
+        field: Annotated[str | None, "A metadata column: its value is returned instead of the text."] = None,
         offset: Annotated[int, "The character to begin at, such as the `start` of a hit."] = 0,
         length: Annotated[int, f"Characters to return, 1 to {PART:,}."] = PART,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Return the text of a document, with its title and metadata; a long text in parts, by `next_offset`."""
+        """Return the text of a document, with its title and metadata; a long text in parts, by `next_offset`.
+
+        Long metadata values are cut; `field` returns one in parts.
+        """
         if offset < 0:
             raise out_of_range("offset", offset, "give 0 or more")
-        end = offset + checked("length", length, PART)
-        found = self._one(collection).get(id)
-        size = len(found.text)
-        part = filled(characters=size, next_offset=end if end < size else None) if offset or end < size else {}
-        values = {name: cut(json_value(value), PART) for name, value in found.metadata.items()}
-        return {"id": found.id, "title": found.title, "text": found.text[offset:end], **part, "metadata": values}
-
-    @told
-    def count(
-        self,
-        where: Where = None,
-        by: Annotated[str | None, "A metadata column, or a run's column such as: topic:topics name"] = None,
-        period: Annotated[Period | None, "Counts a column of dates by this period."] = None,
-        collection: Name = None,
-    ) -> dict[str, Any]:
-        """Count documents: all, those that pass a condition, or per value of a column. Numbers also get their mean.
-
-        At most 50 values are listed, dates in their order, others by frequency; `others` counts the rest. Dates with
-        more values are counted by month or year.
-        """
-        chosen = self._one(collection)
-        found = None if by is None else chosen.count_by(by, where, period=period)
-        passing = found.documents if found else len(chosen) if where is None else chosen.matching(where, k=0)[0]
-        notes = [chosen.explain_filter(where)] if where is not None and not passing else []
-        if found is None or by is None:
-            return {"documents": passing} | filled(notes=notes)
-        if period is None and found.distinct > MOST_VALUES and isinstance(found.low, date):
-            period = "month" if (_day(found.high) - _day(found.low)).days <= DAYS else "year"
-            found = replace(chosen.count_by(by, where, period=period), low=found.low, high=found.high)
-        return counts_of(found) | filled(period=period, notes=notes)
-
-    @told
-    def compare(
-        self,
-        first: Annotated[str, "SQL condition of the first part, such as: stars <= 2"],
-        second: Annotated[str, "SQL condition of the second part."],
-        collection: Name = None,
-    ) -> dict[str, Any]:
-        """Compare two parts of a collection: their sizes, and the words that are more frequent in each.
-
-        Only words whose difference is beyond chance are listed (5 % for all words together). `similarity` is the cosine
-        of the parts' mean vectors.
-        """
-        found = self._one(collection).contrast([first, second])
-        sides = zip((first, second), found.sides, strict=True)
-        return {
-            "similarity": round(found.similarity, 4),
-            **filled(documents_in_both=found.common or None),
-            "parts": [
-                {"where": where, "documents": side.documents,
-                 "terms": list(side.beyond_chance)}
-                for where, side in sides
-            ],
-        }  # fmt: skip
+        checked("length", length, PART)
+        with self._owner_of(id, collection) as chosen:
+            found = chosen.get(id)
+        if field is None:
+            return document_of(found, offset, length)
+        if field not in (known := chosen.fields()):
+            said = f"there is no metadata column {field!r}{did_you_mean(field, known)}: {existing(known)}"
+            raise UsageError(said, field="field", value=field)
+        return value_of(found, field, offset, length)
 
     @told
     def label(
@@ -240,6 +190,8 @@ class Tools:
 
         `none` in the answer is each text's chance, 0 to 1, that no label fits.
         """
+        if len(labels) == 1:
+            raise UsageError(f"{next(iter(labels))!r} is the only label: give two or more", field="labels")
         if len(texts) > MOST_TEXTS:
             raise UsageError(f"{len(texts):,} texts; the maximum for one call is {MOST_TEXTS}", field="texts")
         if too_long := next((each for each in texts if len(each) > LONGEST), None):
@@ -247,7 +199,7 @@ class Tools:
         found = self._one(collection).classify(texts, labels, none=none)
         return {"labels": [each.label for each in found], "none": [_rounded(each.none) for each in found]}
 
-    def _search_all(self, query: str, options: dict[str, Any]) -> dict[str, Any]:
+    def _search_all(self, query: str, options: dict[str, Any], offset: int) -> dict[str, Any]:
         """Return the best hits of all collections by relevance, which is comparable between them."""
         hits, notes, wrong, denials = list[dict[str, Any]](), list[str](), list[Exception](), list[str | None]()
         for name, opening in self._collections.items():
@@ -266,16 +218,35 @@ class Tools:
         hits.sort(key=lambda hit: -hit["relevance"])
         if hits and None not in denials:
             notes.insert(0, f"{NOT_CLOSE if NOT_CLOSE in denials else NOTHING_ANSWERS}: every hit is weak")
-        return {"notes": notes, "hits": hits[: options["k"]]}
+        return filled(notes=notes) | {"hits": hits[offset : options["k"]]}
 
     def _one(self, name: str | None) -> Collection:
         known = list(self._collections)
         if name is None and len(known) > 1:
             raise UsageError(f"name the {arg('collection')}: {existing(known)}", field="collection")
-        found = self._collections[known[0]] if name is None else self._collections.get(name.removesuffix(".sonde"))
-        if found is None:
-            raise UsageError(f"there is no collection {name!r}: {existing(known)}", field="collection", value=name)
-        return found.collection
+        given = known[0] if name is None else name.removesuffix(".sonde")
+        alike = [each for each in known if each.casefold() == given.casefold()]
+        if given not in known and len(alike) != 1:
+            said = f"only `search` takes {ALL}" if given == ALL else f"there is no collection {name!r}"
+            raise UsageError(f"{said}: {existing(known)}", field="collection", value=name)
+        return self._collections[given if given in known else alike[0]].collection
+
+    @contextmanager
+    def _owner_of(self, id: str, collection: str | None) -> Iterator[Collection]:
+        """Yield a collection; if it lacks a document, the message names the others that have the id.
+
+        Raises:
+            SondeError: It has no such document.
+        """
+        chosen = self._one(collection)
+        try:
+            yield chosen
+        except SondeError as error:
+            others = [name for name, each in self._collections.items() if _has(each, id)]
+            if id in chosen or not others:
+                raise
+            said = f"{error}: it is in {' and '.join(others)}"
+            raise SondeError(said, code="not-found", field="id", value=id) from None
 
 
 def _listed(opening: Opening) -> dict[str, Any]:
@@ -300,8 +271,11 @@ def _described(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _day(value: Any) -> date:
-    return value if isinstance(value, date) and not isinstance(value, datetime) else value.date()
+def _has(opening: Opening, id: str) -> bool:
+    try:
+        return id in opening.collection
+    except UNREADABLE:
+        return False
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,5 +1,6 @@
 """The members of a run: documents of its clusters, topics or labels; and the ids that one index run has met."""
 
+import json
 import sqlite3
 from collections.abc import Iterable
 from typing import Any
@@ -96,7 +97,9 @@ def lineages(catalog: Catalog, run: Run) -> dict[int, tuple[str, ...]]:
     return lineages_of(items_of(catalog, run))
 
 
-def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> list[tuple[int, float | None]]:
+def members_of(
+    catalog: Catalog, run: Run, item: int, k: int, offset: int, among: np.ndarray | None = None
+) -> list[tuple[int, float | None]]:
     """Return numbers and scores of an item's documents, those that belong to it most first, then by number.
 
     Where items lie under others, the documents of an item include those of the items under it.
@@ -107,13 +110,20 @@ def members_of(catalog: Catalog, run: Run, item: int, k: int, offset: int) -> li
         item: The number of one of its clusters, topics or labels; -1 for what belongs to none.
         k: How many to return, 1 or more.
         offset: How many to leave out at the top, 0 or more.
+        among: int64 [n], the only documents that are returned; all if None.
     """
     listed = ", ".join(str(int(each)) for each in items_inside(catalog, run, item)) or "NULL"
+    some, docs = _among(among)
     sql = (
-        f"SELECT doc, score FROM run_documents WHERE run = ? AND item IN ({listed}) "
+        f"SELECT doc, score FROM run_documents WHERE run = ? AND item IN ({listed}){some} "
         "ORDER BY score DESC, doc LIMIT ? OFFSET ?"
     )
-    return catalog.runs.connection.execute(sql, (run.number, min(k, LARGEST), min(offset, LARGEST))).fetchall()
+    return catalog.runs.connection.execute(sql, (run.number, *docs, min(k, LARGEST), min(offset, LARGEST))).fetchall()
+
+
+def _among(docs: np.ndarray | None) -> tuple[str, tuple[str, ...]]:
+    """Return SQL that keeps only these documents, with its parameters: a list in JSON, which may be of any length."""
+    return ("", ()) if docs is None else (" AND doc IN (SELECT value FROM json_each(?))", (json.dumps(docs.tolist()),))
 
 
 def documents_named_by(catalog: Catalog, kind: RunKind, name: str) -> list[int]:
@@ -128,18 +138,22 @@ def documents_in_runs(catalog: Catalog) -> np.ndarray:
     return np.sort(np.fromiter((doc for (doc,) in catalog.runs.connection.execute(sql)), np.int64))
 
 
-def item_sizes(catalog: Catalog, run: Run) -> dict[int, int]:
-    """Return how many documents each item of a run has, by its number; an item without documents is left out."""
-    sql = "SELECT item, count(*) FROM run_documents WHERE run = ? GROUP BY item"
-    return dict(catalog.runs.connection.execute(sql, (run.number,)))
+def item_sizes(catalog: Catalog, run: Run, among: np.ndarray | None = None) -> dict[int, int]:
+    """Return how many documents each item of a run has, by its number; an item without documents is left out.
+
+    `among`, int64 [n], are the only documents that count; all if None.
+    """
+    some, docs = _among(among)
+    sql = f"SELECT item, count(*) FROM run_documents WHERE run = ?{some} GROUP BY item"
+    return dict(catalog.runs.connection.execute(sql, (run.number, *docs)))
 
 
-def sizes_inside(catalog: Catalog, run: Run) -> dict[int, int]:
+def sizes_inside(catalog: Catalog, run: Run, among: np.ndarray | None = None) -> dict[int, int]:
     """Return how many documents each item has, by its number: where items lie under others, in it and under it.
 
-    An item without documents is left out.
+    An item without documents is left out. `among`, int64 [n], are the only documents that count; all if None.
     """
-    sizes = item_sizes(catalog, run)
+    sizes = item_sizes(catalog, run, among)
     if not run.kind.nested:
         return sizes
     found: dict[int, int] = {}
@@ -169,7 +183,9 @@ def item_name_counts(catalog: Catalog, run: Run) -> list[tuple[str, int]]:
     return catalog.runs.connection.execute(sql, (run.number,)).fetchall()
 
 
-def counts_by_column(catalog: Catalog, run: Run, field: Field, length: int | None = None) -> list[tuple[int, Any, int]]:
+def counts_by_column(
+    catalog: Catalog, run: Run, field: Field, length: int | None = None, among: np.ndarray | None = None
+) -> list[tuple[int, Any, int]]:
     """Return (item, part, number of documents) for each item of a run and each part of a metadata column.
 
     Args:
@@ -177,14 +193,17 @@ def counts_by_column(catalog: Catalog, run: Run, field: Field, length: int | Non
         run: The run.
         field: The column. Each item of a list is a part; a document then counts in several.
         length: How many first characters of a value make its part, such as 4 for the years of dates; None for all.
+        among: int64 [n], the only documents that count; all if None.
     """
     value = f"m.{field.column}" if length is None else f"substr(m.{field.column}, 1, {int(length)})"
     join, value = ("", value) if field.type != "list" else (f", json_each(m.{field.column}) e", "e.value")
+    some = "" if among is None else "r.doc IN (?) AND "
     sql = (
         f"SELECT r.item, {value} AS part, count(*) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
-        f"WHERE r.run = {run.number} AND {value} IS NOT NULL GROUP BY 1, 2"
+        f"WHERE {some}r.run = {run.number} AND {value} IS NOT NULL GROUP BY 1, 2"
     )
-    found = summed(((item, part), count) for item, part, count in catalog.select(sql))
+    rows = catalog.select(sql) if among is None else catalog.select_in(sql, among.tolist())
+    found = summed(((item, part), count) for item, part, count in rows)
     return [(item, part, count) for (item, part), count in found.items()]
 
 

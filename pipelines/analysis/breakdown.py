@@ -25,7 +25,8 @@ from ...indexer.store.fields import (
 from ...indexer.store.members import counts_by_column, numbers_above
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
-from ...indexer.wording import existing
+from ...indexer.wording import LISTED, existing
+from ..search.filters import documents_where
 from .runs import at_level, items_at
 
 CLASSES = 30
@@ -92,14 +93,17 @@ def row_of(number: int, items: Sequence[Any]) -> int:
     """
     numbers = [item.number for item in items]
     if number not in numbers:
-        said = f"there is no group {number}: {existing(numbers)}"
+        low, high = (min(numbers), max(numbers)) if numbers else (0, -1)
+        whole = len(numbers) > LISTED and high - low == len(numbers) - 1  # a list would end before the last one
+        said = f"there is no group {number}: {f'there are {low} to {high}' if whole else existing(numbers)}"
         raise SondeError(said, code="not-found", field="item", value=number)
     return numbers.index(number)
 
 
 def breakdown(
-    collection: StoredCollection, run: str, column: str, kind: str | None = None, period: Period | None = None
-) -> RunBreakdown:
+    collection: StoredCollection, run: str, column: str, kind: str | None = None, period: Period | None = None,
+    where: str | None = None,
+) -> RunBreakdown:  # fmt: skip
     """Count a run's documents by a metadata column: by period if it holds dates, else by class.
 
     Args:
@@ -109,11 +113,13 @@ def breakdown(
         column: A metadata column.
         kind: The kind of the run, if several kinds have the name.
         period: Counts by this period, also those without documents. If None, the dates decide: day, month or year.
+        where: A filter; all documents of the run if None.
 
     Raises:
         SondeError: There is no such run.
-        UsageError: There is no such column, it has no value, the run is a map, or it is not clear which run is meant.
-            Or a period is given, and it is none, the column has no dates, or there are more than 400 periods.
+        UsageError: There is no such column, it has no value, the filter is not valid, the run is a map, or it is not
+            clear which run is meant. Or a period is given, and it is none, the column has no dates, or there are more
+            than 400 periods.
     """
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)
@@ -127,14 +133,15 @@ def breakdown(
             raise UsageError(f"there is no metadata column {column!r}: {existing(view.fields)}")
         field = view.fields[column]
         name = period or (_period(view.catalog, field) if field.type == "date" else None)
-        cells = counts_by_column(
-            view.catalog, found, field, PRECISION["day"] if name and field.type == "date" else None
-        )
+        among = None if where is None else documents_where(view.catalog, where)
+        length = PRECISION["day"] if name and field.type == "date" else None
+        cells = counts_by_column(view.catalog, found, field, length, among)
         dates = existing((each.name for each in view.fields.values() if each.type == "date"), "there are none")
         items = tuple(items_of(view.catalog, found))
         above = numbers_above(view.catalog, found) if found.kind.nested else {}
     if not cells:
-        raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}")
+        some = "" if where is None else " that passes the filter"
+        raise UsageError(f"the column {column!r} has no value for any document of the run {run!r}{some}")
     parts = list[str]()
     if name:
         days = _days(column, cells, dates if field.type != "date" else None)

@@ -26,6 +26,7 @@ from ...indexer.store.runs import (
 )
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import either, existing, on_one_line, shown_id
+from ..search.filters import documents_where
 from ..search.settings import check_page
 
 
@@ -135,18 +136,20 @@ def assignments(collection: StoredCollection, name: str, kind: str | None = None
 
 
 def members(
-    collection: StoredCollection, name: str, item: int, kind: str | None = None, *, k: int = 10, offset: int = 0
-) -> list[Member]:
-    """Return the documents of a cluster, topic or label, those that belong to it most first.
+    collection: StoredCollection, name: str, item: int, kind: str | None = None, *, where: str | None = None,
+    k: int = 10, offset: int = 0,
+) -> list[Member]:  # fmt: skip
+    """Return the documents of a cluster, topic or label that pass a filter, those that belong to it most first.
 
     Raises:
         SondeError: There is no such run, or it has no such item.
-        UsageError: It is not clear which run is meant, k is below 1, or the offset below 0.
+        UsageError: It is not clear which run is meant, the filter is not valid, k is below 1, or the offset below 0.
     """
     check_page(k, offset)
     with collection.view() as view:
         run = named(view.catalog, name, kind)
-        found = members_of(view.catalog, run, item, k, offset)
+        among = None if where is None else documents_where(view.catalog, where)
+        found = members_of(view.catalog, run, item, k, offset, among)
         if not found and item not in {each.number for each in items_of(view.catalog, run)}:
             said = f"the {run.kind} run {name!r} has no {run.kind.item} {item}"
             raise SondeError(said, code="not-found", field="item", value=item)

@@ -1,9 +1,10 @@
-"""Documents counted by a metadata field or a run, over all documents or those that pass a filter."""
+"""Documents counted by one or two metadata fields or runs, over all documents or those that pass a filter."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from ...indexer.store.view import View
 from ...indexer.wording import existing
 from .filters import documents_where
 from .filters.sql import BUILT_IN
+from .settings import check_page
 from .text_dates import why_no_dates
 
 DATED = ("date", "text", "integer")
 """Types of columns that can hold dates, months ("2024-05") or years (2024)."""
 MOST = 200
-"""Values that are listed, at most: the most frequent ones."""
+"""Values that are listed, at most, unless another number is asked for."""
+NUMBERS = ("integer", "real")
+"""Types of columns that have a mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,15 @@ class Counts:
         missing: Number of these without a value.
         distinct: Number of different values, or periods.
         values: (value, documents): dates, periods and texts that name months or days in their order, other values by
-            frequency. A document with a list counts for each of its items. In a taxonomy's column of numbers or names,
-            a document counts for its group and the groups above it; numbers are in the order of the tree.
+            frequency; k of them from `offset` on. A document with a list counts for each of its items. In a taxonomy's
+            column of numbers or names, a document counts for its group and the groups above it; numbers are in the
+            order of the tree.
         low: The smallest number or the earliest date, None for other types and for runs.
         high: The largest number or the latest date, None for other types and for runs.
         mean: The mean of numbers, None for other types and for runs.
         names: For a run's column of numbers, the name of each group in `values`; for a taxonomy, the path to it, also
             for its column of names, unless several groups have that name. Empty for other columns.
+        means: The mean of `mean_of` for each of `values`, None where no document has a number; empty if not asked for.
     """
 
     column: str
@@ -56,9 +62,36 @@ class Counts:
     high: Value = None
     mean: float | None = None
     names: tuple[str, ...] = ()
+    means: tuple[float | None, ...] = ()
 
 
-def count_by(view: View, column: str, where: str | None = None, period: Period | None = None) -> Counts:
+@dataclass(frozen=True, slots=True)
+class CrossCounts:
+    """How many documents have each pair of values of two columns.
+
+    Attributes:
+        columns: The two columns.
+        documents: Number of documents that pass the filter.
+        missing: Number of these without a value in one of the columns.
+        distinct: Number of different values of each column.
+        values: The values of each column that are counted, at most k, in the order of `Counts.values`.
+        counts: For each value of the first column, the documents with each value of the second.
+        means: Likewise, the mean of `mean_of`, None where no document has a number; empty if not asked for.
+    """
+
+    columns: tuple[str, str]
+    documents: int
+    missing: int
+    distinct: tuple[int, int]
+    values: tuple[tuple[Value, ...], tuple[Value, ...]]
+    counts: tuple[tuple[int, ...], ...]
+    means: tuple[tuple[float | None, ...], ...] = ()
+
+
+def count_by(
+    view: View, column: str, where: str | None = None, period: Period | None = None, *, mean_of: str | None = None,
+    k: int | None = None, offset: int = 0,
+) -> Counts:  # fmt: skip
     """Return how often each value of a column occurs.
 
     Args:
@@ -67,28 +100,112 @@ def count_by(view: View, column: str, where: str | None = None, period: Period |
         where: A filter; all documents if None.
         period: "year", "quarter", "month", "week" or "day" counts dates by period. Months such as "2024-05" can be
             counted by month, quarter and year.
+        mean_of: A metadata field of numbers, whose mean is returned for each value.
+        k: Number of values to list, 1 or more; None lists `MOST`.
+        offset: Number of values to leave out before the first one that is listed.
 
     Raises:
-        UsageError: The column does not exist, the filter is not valid, or a period is given for a column without dates.
+        UsageError: A column does not exist, the filter is not valid, a period is given for a column without dates,
+            `mean_of` has no numbers, k is below 1 or the offset below 0.
     """
+    k = MOST if k is None else k
+    check_page(k, offset)
     runs = RunColumns(view.catalog)
     column = _known(view, runs, column)
+    _check(view, (column,), period, mean_of)
+    docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
+    cells = ((values, number) for (values,), number in _cells(view, runs, (column,), docs, period, mean_of))
+    found, sums = _counted(column, len(docs), cells, in_order=period is not None)
+    # The number of a group is a name: it has no mean.
+    if column not in view.fields:
+        found = replace(found, values=_in_tree(view, runs, column, found.values), low=None, high=None, mean=None)
+    named = {} if column in view.fields else _names(view, runs, column)
+    values = found.values[offset : offset + k]
+    names = tuple(named.get(value, str(value)) for value, _ in values) if named else ()
+    means = tuple(sums.mean(value) for value, _ in values) if mean_of is not None else ()
+    return replace(found, values=values, names=names, means=means)
+
+
+def cross_by(
+    view: View, first: str, second: str, where: str | None = None, period: Period | None = None, *,
+    mean_of: str | None = None, k: int = 20,
+) -> CrossCounts:  # fmt: skip
+    """Return how many documents have each pair of values of two columns.
+
+    Args:
+        view: The view that is counted.
+        first: A metadata field, a run's column, or the name of a run.
+        second: Another one.
+        where: A filter; all documents if None.
+        period: Counts dates of these columns by this period.
+        mean_of: A metadata field of numbers, whose mean is returned for each pair.
+        k: Number of values of each column that are counted, 1 or more: the first in the order of `Counts.values`.
+
+    Raises:
+        UsageError: A column does not exist, both are the same, the filter is not valid, a period is given and no column
+            has dates, `mean_of` has no numbers, or k is below 1.
+    """
+    check_page(k, 0)
+    runs = RunColumns(view.catalog)
+    columns = _known(view, runs, first), _known(view, runs, second)
+    if columns[0] == columns[1]:
+        raise UsageError(f"both columns are {first!r}: give two different ones", field="second", value=second)
+    dated = [each for each in columns if each in view.fields and view.fields[each].type == "date"]
+    _check(view, dated or columns, period, mean_of)
+    docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
+    sides, pairs, missing = (Counter[Any](), Counter[Any]()), Counter[tuple[Any, Any]](), 0
+    sums = _Sums()
+    for both, number in _cells(view, runs, columns, docs, period, mean_of, dated or columns):
+        if both[0] is None or both[1] is None:
+            missing += 1
+            continue
+        for pair in product(both[0], both[1]):
+            pairs[pair] += 1
+            sums.add(pair, number)
+        sides[0].update(both[0])
+        sides[1].update(both[1])
+    by_time = [period is not None and each in (dated or columns) for each in columns]
+    listed = [_in_order(*each) for each in zip(sides, by_time, strict=True)]
+    rows, heads = (tuple(value for value, _ in values[:k]) for values in listed)
+    counts = tuple(tuple(pairs[row, head] for head in heads) for row in rows)
+    means = tuple(tuple(sums.mean((row, head)) for head in heads) for row in rows) if mean_of is not None else ()
+    distinct = len(sides[0]), len(sides[1])
+    return CrossCounts(columns, len(docs), missing, distinct, (rows, heads), counts, means)
+
+
+class _Sums:
+    """Sums of a column of numbers, by the values of others."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Any, tuple[float, int]] = {}
+
+    def add(self, key: Any, number: float | None) -> None:
+        """Add the number of a document, if it has one."""
+        if number is not None:
+            total, many = self._sums.get(key, (0, 0))
+            self._sums[key] = total + number, many + 1
+
+    def mean(self, key: Any) -> float | None:
+        """Return the mean of the numbers, None if there are none."""
+        total, many = self._sums.get(key, (0, 0))
+        return total / many if many else None
+
+
+def _check(view: View, columns: Sequence[str], period: Period | None, mean_of: str | None) -> None:
+    """Refuse a period of columns without dates, and the mean of a column without numbers.
+
+    Raises:
+        UsageError: It is such a column.
+    """
     if period is not None and period not in PERIODS:
         raise unknown_option("period", period, PERIODS)
-    if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
-        raise _undated(view, column, period)
-    docs = document_numbers(view.catalog) if where is None else documents_where(view.catalog, where)
-    cells = _cells(view, runs, column, docs)
-    if period is not None:
-        cells = _periods(view, column, cells, period)
-    found = _counted(column, len(docs), cells, in_order=period is not None)
-    # The number of a group is a name: it has no mean.
-    if column in view.fields:
-        return found
-    named = _names(view, runs, column)
-    values = _in_tree(view, runs, column, found.values)
-    names = tuple(named.get(value, str(value)) for value, _ in values) if named else ()
-    return replace(found, values=values, low=None, high=None, mean=None, names=names)
+    for column in columns:
+        if period is not None and (column not in view.fields or view.fields[column].type not in DATED):
+            raise _undated(view, column, period)
+    if mean_of is not None and (mean_of not in view.fields or view.fields[mean_of].type not in NUMBERS):
+        known = existing((each.name for each in view.fields.values() if each.type in NUMBERS), "there are none")
+        said = f"{arg('mean_of')} is {mean_of!r}, which is no column of numbers: {known}"
+        raise UsageError(said, field="mean_of", value=mean_of)
 
 
 def _known(view: View, runs: RunColumns, column: str) -> str:
@@ -109,14 +226,47 @@ def _known(view: View, runs: RunColumns, column: str) -> str:
     raise UsageError(f"{said}: {existing(known)}", code="unknown-option", field="column", value=column)
 
 
-def _cells(view: View, runs: RunColumns, column: str, docs: np.ndarray) -> Iterator[Any]:
-    """Yield the value of each document that has one; for a taxonomy, the groups that the document is in."""
-    main, groups = ("", {}) if column in view.fields else _groups(view, runs, column)
+def _cells(
+    view: View, runs: RunColumns, columns: Sequence[str], docs: np.ndarray, period: Period | None, mean_of: str | None,
+    dated: Sequence[str] | None = None,
+) -> Iterator[tuple[list[set[Any] | None], Any]]:  # fmt: skip
+    """Yield for each document its values in each column, None where it has none, and its number in `mean_of`."""
+    every = [*columns, mean_of] if mean_of is not None else columns
+    named: list[Callable[[Any], Any]] = [
+        _period_in(view, column, period) if period is not None and column in (dated or columns) else lambda cell: cell
+        for column in columns
+    ]
+    for row in _rows(view, runs, every, docs):
+        found = [
+            None if cell is None else _items(name(cell)) for name, cell in zip(named, row[: len(columns)], strict=True)
+        ]
+        yield found, row[-1] if mean_of is not None else None
+
+
+def _items(cell: Any) -> set[Any]:
+    items = cell if isinstance(cell, (list, tuple)) else (cell,)
+    return {str(item) if isinstance(item, (dict, list)) else item for item in items}
+
+
+def _rows(view: View, runs: RunColumns, columns: Sequence[str], docs: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Yield each document's values of columns, None where it has none; for a taxonomy, the groups that it is in."""
+    places = [("", {}) if column in view.fields else _groups(view, runs, column) for column in columns]
+    stored = any(column in view.fields for column in columns)
+    of_runs = any(column not in view.fields for column in columns)
     for start in range(0, len(docs), CHUNK):
         some = docs[start : start + CHUNK].tolist()
-        rows = view.catalog.metadata(some) if column in view.fields else runs.of(some)
-        having = (row for row in rows.values() if row.get(column) is not None)
-        yield from (groups.get(row[main], row[column]) if groups else row[column] for row in having)
+        metadata = view.catalog.metadata(some) if stored else {}
+        assigned = runs.of(some) if of_runs else {}
+        for doc in some:
+            row = (
+                {**assigned.get(doc, {}), **metadata.get(doc, {})}
+                if stored and of_runs
+                else (metadata if stored else assigned).get(doc, {})
+            )
+            yield tuple(
+                groups.get(row[main], row[column]) if groups and row.get(column) is not None else row.get(column)
+                for column, (main, groups) in zip(columns, places, strict=True)
+            )
 
 
 def _names(view: View, runs: RunColumns, column: str) -> Mapping[Any, str]:
@@ -154,41 +304,53 @@ def _in_tree(
     return tuple(sorted(values, key=lambda pair: [(-counts.get(each, 0), each) for each in reversed(above[pair[0]])]))
 
 
-def _periods(view: View, column: str, cells: Iterable[Any], period: Period) -> Iterator[str]:
-    """Yield the period of each value: a date, or a month or a year that lies in one such period."""
-    for cell in cells:
+def _period_in(view: View, column: str, period: Period) -> Callable[[Any], str]:
+    """Return what names the period of a value: a date, or a month or a year that lies in one such period."""
+
+    def named(cell: Any) -> str:
         day = first_day(cell)
-        named = cell.isoformat() if isinstance(cell, date) else str(cell).strip()
-        if day is None or len(named) < PRECISION[period]:
+        text = cell.isoformat() if isinstance(cell, date) else str(cell).strip()
+        if day is None or len(text) < PRECISION[period]:
             raise _undated(view, column, period, cell)
-        yield period_of(day, period)
+        return period_of(day, period)
+
+    return named
 
 
 def _undated(view: View, column: str, period: Period, value: Any = None) -> UsageError:
     dated = ", ".join(field.name for field in view.fields.values() if field.type == "date") or "none"
     why = "has no dates" if value is None else f"has no dates ({value!r} names no {period})"
     if isinstance(value, str) and first_day(value) is None:
-        cells = _cells(view, RunColumns(view.catalog), column, document_numbers(view.catalog))
+        rows = _rows(view, RunColumns(view.catalog), (column,), document_numbers(view.catalog))
+        cells = (cell for (cell,) in rows if cell is not None)
         why = why_no_dates(column, cells, f"names no {period}")
     said = f"{arg('period')} is {period!r}, but {column!r} {why}; columns of dates here: {dated}"
     return UsageError(said, field="period", value=period)
 
 
-def _counted(column: str, documents: int, cells: Iterable[Any], in_order: bool) -> Counts:
-    counter, having = Counter[Any](), 0
-    for cell in cells:
-        having += 1
-        items = cell if isinstance(cell, (list, tuple)) else (cell,)
-        counter.update({str(item) if isinstance(item, (dict, list)) else item for item in items})
-    ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
-    in_order = in_order or (bool(counter) and all(isinstance(value, date) for value in counter))
-    values = sorted(ordered[:MOST], key=lambda pair: pair[0]) if in_order else ordered[:MOST]
-    if not in_order and name_times(counter):
-        values = sorted(values, key=lambda pair: by_time(pair[0]))
+def _counted(
+    column: str, documents: int, cells: Iterable[tuple[set[Any] | None, Any]], in_order: bool
+) -> tuple[Counts, _Sums]:
+    """Return the counts of all values, in their order, and the sums of the numbers beside them."""
+    counter, having, sums = Counter[Any](), 0, _Sums()
+    for values, number in cells:
+        having += values is not None
+        counter.update(values or ())
+        for value in values or ():
+            sums.add(value, number)
     ends: dict[str, Any] = {}
     if counter and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in counter):
         total = sum(value * count for value, count in counter.items())
         ends = {"low": min(counter), "high": max(counter), "mean": total / sum(counter.values())}
     elif counter and all(isinstance(value, date) for value in counter):
         ends = {"low": min(counter), "high": max(counter)}
-    return Counts(column, documents, documents - having, len(counter), tuple(values), **ends)
+    values = _in_order(counter, in_order)
+    return Counts(column, documents, documents - having, len(counter), values, **ends), sums
+
+
+def _in_order(counter: Mapping[Any, int], in_order: bool) -> tuple[tuple[Any, int], ...]:
+    """Return values with their counts: periods, dates and texts that name times in their order, others by frequency."""
+    if in_order or (counter and all(isinstance(value, date) for value in counter)):
+        return tuple(sorted(counter.items(), key=lambda pair: pair[0]))
+    ordered = sorted(counter.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    return tuple(sorted(ordered, key=lambda pair: by_time(pair[0])) if name_times(counter) else ordered)

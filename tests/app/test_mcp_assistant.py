@@ -5,11 +5,14 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pytest
 from mcp_client import call
+from scipy.stats import chi2_contingency
 
 from sonde.app.api import Collection, index
 from sonde.app.mcp import server_of
+from sonde.app.mcp.counting import _certain
 
 THEMES = {
     "parcel": ("The courier lost my parcel {n}.", "My parcel is late, courier {n}.", "No parcel, no courier {n}."),
@@ -82,7 +85,8 @@ def test_how_many(assistant: Ask) -> None:
 def test_how_they_are_distributed(assistant: Ask) -> None:
     assert values(assistant("count", by="plan")) == Counter(row["plan"] for row in ROWS)
     stars = assistant("count", by="stars", where="theme = 'refund'")
-    assert stars["mean"] == pytest.approx(sum(row["stars"] for row in rows(theme="refund")) / len(rows(theme="refund")))
+    mean = sum(row["stars"] for row in rows(theme="refund")) / len(rows(theme="refund"))
+    assert stars["mean"] == round(mean, 4)
     assert (stars["low"], stars["high"]) == (1, 5)
     months = assistant("count", by="day", period="month", where="theme = 'refund'")
     assert [each["value"] for each in months["values"]] == [f"2026-0{month}" for month in range(1, 7)]
@@ -90,6 +94,33 @@ def test_how_they_are_distributed(assistant: Ask) -> None:
     assert assistant("count", by="day")["low"] == "2026-01-01"
     worst = max(values(assistant("count", by="plan", where="stars = 1")).items(), key=lambda pair: pair[1])
     assert worst[1] == max(Counter(row["plan"] for row in rows(stars=1)).values())
+
+
+def test_a_table_of_two_columns_and_means(assistant: Ask) -> None:
+    found = assistant("count", by=["theme", "plan"], mean_of="stars")
+    assert (found["of"], found["by"], set(found["head"])) == ("theme", "plan", set(PLANS))
+    for row in found["rows"]:
+        cells = [rows(theme=row["value"], plan=plan) for plan in found["head"]]
+        assert row["documents"] == [len(cell) for cell in cells]
+        assert row["means"] == [round(sum(each["stars"] for each in cell) / len(cell), 4) for cell in cells]
+    days = assistant("count", by=["day", "theme"], where="stars >= 1")
+    assert days["period"] == "month" and [row["value"] for row in days["rows"]] == [f"2026-0{n}" for n in range(1, 7)]
+    refund = days["head"].index("refund")
+    assert [row["documents"][refund] for row in days["rows"]] == [4, 6, 8, 10, 12, 14]
+    plans = assistant("count", by="plan", mean_of="stars")["values"]
+    pro = next(each for each in plans if each["value"] == "pro")
+    assert pro["mean"] == round(sum(row["stars"] for row in rows(plan="pro")) / len(rows(plan="pro")), 4)
+    assert assistant("count", mean_of="stars", where="plan = 'pro'")["mean"] == pro["mean"]
+
+
+def test_a_change_beyond_chance_is_certain() -> None:
+    early, late = np.array([1_000, 1_000, 30, 2]), np.array([1_400, 1_000, 28, 12])
+    for item, sure in enumerate(_certain(early, late)):
+        others = early.sum() - early[item], late.sum() - late[item]
+        p = float(chi2_contingency([[early[item], late[item]], others], correction=False)[1])  # type: ignore[arg-type]
+        assert sure == (p * 4 < 0.05 and item != 3), "the last one is too rare for the test"
+    assert _certain(early, late) == [True, True, False, False]
+    assert _certain(np.array([0, 0]), np.array([5, 5])) == [False, False]
 
 
 def test_what_the_groups_are_and_which_grew(assistant: Ask) -> None:
@@ -103,6 +134,11 @@ def test_what_the_groups_are_and_which_grew(assistant: Ask) -> None:
     assert theme_of(assistant, first["number"]) == "refund" and first["change"] > 0.1
     assert all(item["change"] < 0 for item in trends["items"][1:])
     assert sum(sum(item["documents"].values()) for item in trends["items"]) == len(ROWS)
+    some = assistant("trends", run="groups", by="day", where="plan = 'pro'")
+    assert sum(sum(item["documents"].values()) for item in some["items"]) == len(rows(plan="pro"))
+    assert some["total"] == Counter(f"{row['day']:%Y-%m-%d}" for row in rows(plan="pro"))
+    said = assistant("trends", run="theme", by="day")
+    assert said.endswith('not a run: `count` with by ["theme", "day"] counts its values over time')
 
 
 def test_what_tells_parts_apart(assistant: Ask) -> None:

@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from command_line import Command
 from fake_encoder import FakeEncoder
+from mcp import Client
 from starlette.testclient import TestClient
 
 from sonde.app.api import Collection, index
@@ -82,6 +85,31 @@ def test_requests_that_came_before_the_end_of_the_input_are_answered(tmp_path: P
     assert [answers[n]["result"]["structuredContent"]["text"] for n in range(11, 30)] == [
         f"text {n}" for n in range(1, 20)
     ]
+
+
+def test_a_slow_call_reports_that_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = collection_of(tmp_path, "notes", "one")
+    get = collection.get
+    monkeypatch.setattr("sonde.app.mcp.checked.WAIT", 0.02)
+    monkeypatch.setattr(Collection, "get", lambda _, id: time.sleep(0.2) or get(id))
+    server, heard = server_of(collection), list[float]()
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None and message == f"running for {progress:g} s"
+        heard.append(progress)
+
+    async def ask(id: str) -> Any:
+        async with Client(server) as client:
+            return await client.call_tool("get_document", {"id": id}, progress_callback=hear)
+
+    assert anyio.run(ask, "notes-0").structured_content["text"] == "one"
+    assert heard and heard == sorted(heard)
+    assert anyio.run(ask, "gone").is_error
+    with TestClient(http_app(server, ServeSettings()), "http://127.0.0.1:8081") as client:
+        request = asked("get_document", id="notes-0")
+        request["params"]["_meta"] = {"progressToken": 1}
+        answer = client.post(PATH, json=request, headers=ACCEPT | {"mcp-protocol-version": VERSION}).json()
+    assert answer["result"]["structuredContent"]["text"] == "one"
 
 
 def test_over_http_with_keys_and_several_collections(tmp_path: Path) -> None:

@@ -67,11 +67,17 @@ def test_an_assistant_reads_and_edits_only_on_request(shop: Collection) -> None:
     reading, editing = server_of(shop), server_of(shop, edit=True)
     assert [group["name"] for group in call(reading, "list_taxonomy")["groups"]] == ["late", "lost", "dead", "weak"]
     whole, top = (call(reading, "list_taxonomy", **given)["groups"] for given in ({}, {"depth": 1}))
+    assert set(whole[0]) == {"number", "name", "level", "documents", "total"}, "the rest is that of one group"
+    assert call(reading, "list_taxonomy", number=0)["group"]["path"] == "late"
+    second = call(reading, "list_taxonomy", k=1, offset=1)
+    assert second["groups"] == whole[1:2] and (second["listed_of"], second["next_offset"]) == (4, 2)
+    assert call(reading, "list_taxonomy", offset=9)["notes"] == ["offset is 9, but there are only 4 groups"]
+    assert call(reading, "list_taxonomy", number=9).startswith("there is no group 9: `list_taxonomy` without")
     assert top == [group for group in whole if group["level"] == 0]
     assert "there is no tool 'edit_taxonomy'" in call(reading, "edit_taxonomy", operation="remove", groups=[0])
     found = call(editing, "edit_taxonomy", operation="rename", groups=["late"], name="too late")["edit"]
     assert (found["said"], found["by"]) == ("renamed 0 'late' to 'too late'", "assistant")
-    assert [one["number"] for one in call(editing, "undo_taxonomy")["undone"]] == [2]
+    assert [(one["number"], one["undone"]) for one in call(editing, "undo_taxonomy")["undone"]] == [(2, True)]
     assert call(editing, "edit_taxonomy", operation="merge", groups=[0]) == "merging needs at least two groups"
     assert shop.taxonomy()[0].name == "late"
 

@@ -363,7 +363,7 @@ def _period(operand: Operand, value: Value) -> Span:
     found = None if isinstance(value, (bool, float)) else period(str(value))
     if found is None:
         days = {day for form in _OTHER_FORMS if (day := _day(str(value), form))}
-        way = f"'{days.pop()}'" if len(days) == 1 else "'2024-03-01' or '2024-03-01T12:00'"
+        way = f"'{days.pop()}'" if len(days) == 1 else "'2024-03-01', '2024-03' or '2024-03-01T12:00'"
         raise UsageError(f"{operand.name} is a date, and {_written(value)} is not one that can be read: write {way}")
     return found
 

@@ -74,17 +74,27 @@ def test_documents_are_counted_by_a_column(sonde: Command, shop: Path) -> None:
         "column": "stars", "documents": 2, "missing": 0, "distinct": 1, "low": 1, "high": 1, "mean": 1.0,
         "values": [{"value": 1, "documents": 2}],
     }  # fmt: skip
+    assert sonde("count", shop, "--by", "sold", "--mean-of", "stars").out == (
+        "true          2  mean 3\nfalse         1  mean 1\n3 documents, 0 without a value\n"
+    )
+    means = json.loads(sonde("count", shop, "--by", "sold", "--mean-of", "stars", "--json").out)["values"]
+    assert means == [{"value": True, "documents": 2, "mean": 3.0}, {"value": False, "documents": 1, "mean": 1.0}]
 
 
 def test_one_value_that_is_not_listed(sonde: Command, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sonde.pipelines.search.counts.MOST", 1)
     assert sonde("count", shop, "--by", "stars").out.splitlines()[:2] == ["1         2", "… 1 more value"]
+    assert sonde("count", shop, "--by", "stars", "--offset", "1").out.splitlines()[:2] == [
+        "5         1", "3 documents, 0 without a value, mean 2.33333"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--period", "year"), "--period needs --by: name the column with the dates"),
+        (("--mean-of", "stars"), "--mean-of needs --by: name the column whose values get a mean"),
+        (("--by", "stars", "--mean-of", "day"), "--mean-of is 'day', which is no column of numbers: there is only"),
         (("--by", "colour"), "there is no column 'colour': there are stars, day"),
         (("--by", "stars", "--period", "year"), "--period is 'year', but 'stars' has no dates"),
     ],

@@ -1,4 +1,4 @@
-"""Values of pandas as arguments: a collection here and one behind a service take the same."""
+"""Tables of pandas, columns and filters as arguments: a collection here and one behind a service take the same."""
 # ruff: noqa: F811  (fixtures that are imported)
 
 from datetime import date
@@ -81,3 +81,17 @@ def test_dates_and_booleans_are_what_python_has(either: Collection) -> None:
     moment: Any = pd.Timestamp("2024-03-11")
     for since in ("2024-03-11", date(2024, 3, 11), moment):
         assert either.watch(since, replace=True).new == 10
+
+
+def test_counts_and_groups_by_filter(client: TestClient, local: Collection) -> None:
+    local.cluster("two", k=2, seed=3)
+    local.tag("low", where="stars <= 2")
+    both: Any = local, RemoteCollection(client)  # type: ignore[arg-type]
+    here, there = both
+    assert there.cross_by("stars", "tag:low", mean_of="stars") == here.cross_by("stars", "tag:low", mean_of="stars")
+    given: dict[str, Any] = {"mean_of": "stars", "k": 1, "offset": 1}
+    assert there.count_by("stars", **given) == here.count_by("stars", **given)
+    found = [each.members("two", 0, where="stars > 1") for each in both]
+    assert found[0] == found[1] and len(found[0]) <= len(here.members("two", 0))
+    sizes = [each.item_sizes(each.newest_run("cluster").run, "stars > 1") for each in both]
+    assert sizes[0] == sizes[1] and sum(sizes[0].values()) == here.matching("stars > 1", k=0)[0]

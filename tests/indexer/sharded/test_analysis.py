@@ -139,6 +139,10 @@ def duplicates(collection: Collection, **options: Any) -> list[Any]:
 
 QUESTIONS: dict[str, Do] = {
     "members": lambda c: [(hit.id, hit.score) for hit in c.members("k", 1, k=50)],
+    "members that pass a filter": lambda c: [hit.id for hit in c.members("k", 1, where="stars > 1", k=50)],
+    "sizes that pass a filter": lambda c: c.item_sizes(c.newest_run("cluster").run, "stars > 1"),
+    "breakdown of some": lambda c: c.breakdown("k", "day", where="stars > 1").counts.tolist(),
+    "two columns": lambda c: c.cross_by("theme", "cluster:k", mean_of="stars"),
     "evaluate labels": lambda c: c.evaluate_labels("l", "theme"),
     "evaluate clusters": lambda c: c.evaluate_clusters("k", "theme"),
     "compare": lambda c: c.contrast(["stars <= 1", "stars > 1"]),

@@ -4,6 +4,7 @@ import csv
 from collections import Counter
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_encoder import FakeEncoder
@@ -64,7 +65,52 @@ def test_a_filter_and_periods(counted: Collection) -> None:
     assert counted.count_by("day").low == date(2020, 1, 1)
     days = [value for value, _ in counted.count_by("day").values]
     assert days == sorted(days, key=str) and len(days) == 200
+    assert days == sorted({row["day"] for row in ROWS}, key=str)[:200], "none is missing between two that are listed"
     assert counted.count_by("stars", "stars > 9").values == () and counted.count_by("stars", "stars > 9").low is None
+
+
+@pytest.mark.parametrize(
+    ("column", "period", "where"), [("day", "day", None), ("day", None, "stars > 1"), ("price", None, None)]
+)
+def test_lists_in_parts_are_the_whole_list(counted: Collection, column: str, period: Any, where: str | None) -> None:
+    whole = counted.count_by(column, where, period=period, k=2_000).values
+    parts, offset = [], 0
+    while part := counted.count_by(column, where, period=period, k=70, offset=offset).values:
+        parts, offset = [*parts, *part], offset + 70
+    some = [row for row in ROWS if where is None or row["stars"] > 1]
+    assert tuple(parts) == whole and len(whole) == len({row[column] for row in some} - {None})
+    if column == "day":
+        assert [str(value) for value, _ in whole] == sorted(str(value) for value, _ in whole)
+
+
+def test_means_are_those_of_a_loop(counted: Collection) -> None:
+    found = counted.count_by("kinds", "stars < 4", mean_of="price")
+    for (kind, many), mean in zip(found.values, found.means, strict=True):
+        some = [row for row in ROWS if row["stars"] < 4 and kind in (row["kinds"] or ())]
+        prices = [row["price"] for row in some if row["price"] is not None]
+        assert len(some) == many and mean == pytest.approx(sum(prices) / len(prices))
+    assert counted.count_by("stars", "price IS NULL", mean_of="price").means == (None,) * 4
+    with pytest.raises(UsageError, match="mean_of is 'day', which is no column of numbers: there are stars, price"):
+        counted.count_by("stars", mean_of="day")
+
+
+def test_a_table_of_two_columns_is_that_of_a_loop(counted: Collection) -> None:
+    some = [row for row in ROWS if row["price"] is not None]
+    found = counted.cross_by("day", "kinds", "price > 0 OR price = 0", period="year", mean_of="price", k=2)
+    assert found.columns == ("day", "kinds") and found.values == (("2020", "2021"), ("a", "b"))
+    assert found.documents == len(some) and found.missing == sum(row["kinds"] is None for row in some)
+    assert found.distinct == (3, 2)
+    for year, counts, means in zip((2020, 2021), found.counts, found.means, strict=True):
+        for kind, many, mean in zip("ab", counts, means, strict=True):
+            here = [row["price"] for row in some if row["day"].year == year and kind in (row["kinds"] or ())]
+            assert many == len(here) and mean == pytest.approx(sum(here) / len(here))
+    tagged = counted.cross_by("stars", "tag:early")
+    assert tagged.values == ((1, 2, 3, 4), (False, True)) and tagged.missing == 0
+    assert tagged.counts == ((0, 300), (0, 300), (300, 0), (300, 0))
+    with pytest.raises(UsageError, match="both columns are 'stars': give two different ones"):
+        counted.cross_by("stars", "stars")
+    with pytest.raises(UsageError, match="period is 'year', but 'new' has no dates"):
+        counted.cross_by("stars", "new", period="year")
 
 
 def test_filters_by_the_newest_runs_come_first(counted: Collection) -> None:
