@@ -168,11 +168,6 @@ class Margins:
         shares = softmax(self.margins / EASE)
         return shares if none is None else shares * (1 - none)[:, None]
 
-    def leads(self, multi_label: bool) -> np.ndarray:
-        """Return by how much the best label's share leads the second one's, float [n], from 0 to 1."""
-        best = np.sort(probabilities(self.margins, multi_label), axis=1)
-        return best[:, -1] - (best[:, -2] if best.shape[1] > 1 else 0)
-
 
 def label_corpus(
     corpus: LabelTexts, labels: Sequence[Label], of_labels: np.ndarray, engine: EngineName, judge: Judge | None,

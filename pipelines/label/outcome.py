@@ -163,7 +163,7 @@ def classified(
 
 
 MUCH = 1 / 3
-NARROW = 0.5
+NARROW = 0.4
 
 
 def doubtful(labels: Sequence[Label], numbers: np.ndarray, texts: np.ndarray, apart: np.ndarray) -> tuple[str, ...]:

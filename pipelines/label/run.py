@@ -92,19 +92,19 @@ def label_collection(
         found = label_corpus(corpus, made, of_labels, engine, judge, settings, journal, notify)
         none, no_label = refusal(corpus, of_labels, settings)
         texts, numbers, scores, lost = _decided(found, made, corpus, settings, none, no_label)
-        shares = found.probabilities(settings.multi_label, none)
+        review = _review(docs, found.probabilities(settings.multi_label, none), settings, none, no_label)
         model = judge.model if judge else encoder.spec.name
         seconds = time.monotonic() - began
         report = replace(
             _report(made, settings, engine, model, found, numbers, len(docs), len(truths.docs), seconds),
             likely_none=None if none is None else int((none >= HALF).sum()),
-            doubtful=doubtful(made, numbers, texts, found.leads(settings.multi_label)),
+            doubtful=doubtful(made, numbers, texts, review["margins"]),
         )
         new = NewRun(
             kind=LABEL, name=settings.name, parameters=_parameters(made, settings, engine, model),
             libraries=LIBRARIES, report=_measured(report), seconds=seconds, items=_items(made, numbers),
             assignments=(docs[texts], numbers, scores),
-            arrays=_review(docs, shares, settings, none, no_label),
+            arrays=review,
         )  # fmt: skip
         changed = write_run(collection, new, snapshot, replace=settings.replace)
     static = engine == "similarity" and collection.spec.kind == "static"
