@@ -149,7 +149,8 @@ def test_probabilities_share_the_chance_that_a_label_fits(folder: Path) -> None:
         docs, numbers, scores = assignments_of(view.catalog, run)
         vectors, none = document_vectors(view, docs), array_of(view.catalog, run, "none")
         other, gap = (array_of(view.catalog, run, name) for name in ("other_scores", "margins"))
-    margins = adapted_margins(vectors, label_vectors(FakeEncoder(), make_labels(LABELS))) / 2
+    encoder: Any = FakeEncoder()
+    margins = adapted_margins(vectors, label_vectors(encoder, make_labels(LABELS))) / 2
     shares = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True) * (1 - none[:, None])
     np.testing.assert_array_equal(numbers, shares.argmax(axis=1))
     np.testing.assert_allclose(scores, shares.max(axis=1), atol=1e-6)
