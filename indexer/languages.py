@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.85
 """Least share of a sample's certainty that one language must hold before `detect` names it."""
 
+LIKELY = 0.6
+"""Least probability of the language of a short text; of made-up words, none is above 0.3."""
+
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 200, 1_000
 # Letters to be sure by, and the fewest to judge by at all; a quarter of them where a letter is a syllable or a word.
 ENOUGH_LETTERS, LEAST_LETTERS = 200, 40
@@ -109,6 +112,19 @@ def detect(texts: Sequence[str]) -> str | None:
             votes[normalise(language)] += probability * len(text) ** 0.5
     (best, weight) = max(votes.items(), key=lambda vote: vote[1], default=(None, 0.0))
     return best if weight >= CONFIDENCE * votes.total() else None
+
+
+def likely_language(text: str) -> str | None:
+    """Return the likeliest language of a short text, which `detect` is too careful for; None if none is likely.
+
+    Example:
+        >>> [likely_language(text) for text in ("meine Karte wurde gestohlen", "zorblax quux", "")]
+        ['de', None, None]
+    """
+    if not text.strip():
+        return None
+    code, probability = max(_identifier().rank(text), key=lambda found: found[1])
+    return normalise(code) if probability >= LIKELY else None
 
 
 def script_languages(text: str) -> tuple[str, ...]:

@@ -110,10 +110,11 @@ def _part(name: str, text: str, offset: int, length: int) -> dict[str, Any]:
     return {name: text[offset:end], **about, **filled(notes=past(offset, size, "characters"))}
 
 
-def answer_of(results: Results, *notes: str) -> dict[str, Any]:
-    """Return the hits of a search, after its notes."""
+def answer_of(results: Results, *notes: str, more: int | None = None) -> dict[str, Any]:
+    """Return the hits of a search, after its notes; `more` is where the next page begins."""
     tuned = {"tuned": dict(results.tuned)} if results.tuned else {}
-    return filled(notes=[*notes, *results.notes]) | tuned | {"hits": [hit_of(hit) for hit in results]}
+    hits = [hit_of(hit) for hit in results]
+    return filled(notes=[*notes, *results.notes]) | tuned | {"hits": hits} | filled(next_offset=more)
 
 
 def hit_of(hit: Hit) -> dict[str, Any]:
@@ -139,19 +140,21 @@ def asked(found: Answer) -> dict[str, Any]:
         column = next((name for name, value in hit.metadata.items() if value == found.answer), None)
         given = "" if column is None else f"field {json.dumps(column, ensure_ascii=False)} and "
         notes.append(f"the answer goes on: `get_document` with {given}offset {PART}")
-    return {
+    return filled(notes=notes) | {
         "answer": cut(found.answer, PART),
         "id": hit.id if hit else None,
         **source,
         **({"relevance": round(hit.relevance, 4)} if hit else {}),
         "similarity": None if found.similarity is None else round(found.similarity, 4),
         "threshold": found.threshold,
-        **filled(notes=notes),
     }
 
 
-def counts_of(found: Counts, offset: int) -> dict[str, Any]:
-    """Return the counts of a column from an offset on; values that are not listed are counted as others."""
+def counts_of(found: Counts, offset: int, mean_of: str | None = None) -> dict[str, Any]:
+    """Return the counts of a column from an offset on; values after those that are listed are counted as others.
+
+    With `mean_of`, each value has the mean of that column, so that of the counted one is left out.
+    """
     count = len(found.values)
     names = found.names or [None] * count
     means = found.means or [None] * count
@@ -159,11 +162,14 @@ def counts_of(found: Counts, offset: int) -> dict[str, Any]:
         {"value": cut(json_value(value)), "documents": many} | filled(name=name, mean=rounded(json_value(mean)))
         for (value, many), name, mean in zip(found.values, names, means, strict=True)
     ]
-    about = filled(low=json_value(found.low), high=json_value(found.high), mean=rounded(json_value(found.mean)))
+    mean = None if mean_of and mean_of != found.column else rounded(json_value(found.mean))
+    about = filled(low=json_value(found.low), high=json_value(found.high), mean=mean, mean_of=mean_of)
     answer = {"documents": found.documents, "missing": found.missing, "distinct": found.distinct, **about}
-    if found.distinct > count:
+    if found.distinct > offset + count:
         rest = found.documents - found.missing - sum(many for _, many in found.values)
-        answer["others"] = {"values": found.distinct - count} | filled(documents=max(rest, 0) or None)
+        answer["others"] = {"values": found.distinct - offset - count} | filled(
+            documents=None if offset else max(rest, 0) or None
+        )
     return {**answer, "values": listed} | filled(
         next_offset=offset + count if count and offset + count < found.distinct else None
     )
@@ -210,7 +216,10 @@ def duplicates_of(
     items = [
         {"documents": len(group.duplicates) + 1, "id": group.representative,
          **filled(title=texts[group.representative].title, text=cut(texts[group.representative].text)),
-         "duplicates": [each.to_dict() for each in group.duplicates[:TERMS]],
+         "duplicates": [
+             each.to_dict() | ({} if each.kind == "exact" else filled(text=cut(texts[each.id].text, BRIEF)))
+             for each in group.duplicates[:TERMS]
+         ],
          **filled(more=max(0, len(group.duplicates) - TERMS) or None)}
         for group in shown
     ]  # fmt: skip

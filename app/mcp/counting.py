@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from ...indexer.errors import UsageError, out_of_range
+from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.fields import Period, name_times
 from ...indexer.wording import existing
 from ...pipelines.analysis.breakdown import OTHERS, RunBreakdown
@@ -19,6 +19,7 @@ from .answers import (
     MOST_CELLS,
     MOST_HITS,
     MOST_VALUES,
+    TERMS,
     checked,
     counts_of,
     cross_of,
@@ -84,12 +85,15 @@ class CountTools(Tools):
         columns = [by] if isinstance(by, str) else by or []
         if len(columns) > 2:
             raise UsageError(f"by names {len(columns)} columns: give one or two", field="by", value=by)
+        if offset and len(columns) != 1:
+            said = f"offset is for the values of one column: give {arg('where')}, such as plan NOT IN ('a', 'b')"
+            raise UsageError(said, field="offset", value=offset)
         if len(columns) == 2:
             return self._table(chosen, columns, where, period, mean_of)
         if columns:
             return self._values(chosen, columns[0], where, period, mean_of, offset)
         if mean_of is not None:
-            found = counts_of(chosen.count_by(mean_of, where, mean_of=mean_of), 0)
+            found = counts_of(chosen.count_by(mean_of, where, mean_of=mean_of), 0, mean_of)
             return {name: value for name, value in found.items() if name not in ("values", "others", "next_offset")}
         passing = len(chosen) if where is None else chosen.matching(where, k=0)[0]
         return {"documents": passing} | filled(notes=_why_none(chosen, where, passing))
@@ -104,7 +108,7 @@ class CountTools(Tools):
         if period is None and isinstance(found.low, date) and (found.distinct > MOST_VALUES or _months(found)):
             period = "month" if (_day(found.high) - _day(found.low)).days <= DAYS or _months(found) else "year"
             found = replace(chosen.count_by(by, where, period=period, **given), low=found.low, high=found.high)
-        answer = counts_of(found, offset) | filled(period=period, notes=notes)
+        answer = counts_of(found, offset, mean_of) | filled(period=period, notes=notes)
         if found.mean is not None and found.distinct > MOST_NUMBERS and not offset and mean_of is None:
             every: Any = chosen.count_by(by, where, k=found.distinct).values
             left_out = ("values", "others", "next_offset")
@@ -198,7 +202,8 @@ class CountTools(Tools):
     ) -> dict[str, Any]:
         """List groups of documents with the same or nearly the same text, the largest first.
 
-        `redundant` is how many documents could go if one of each group stays.
+        `redundant` is how many documents repeat another one. Only texts are compared: metadata, such as an answer, may
+        differ, and near ones may differ in a number or a name.
         """
         chosen = self._one(collection)
         checked("k", k, MOST_HITS)
@@ -211,7 +216,8 @@ class CountTools(Tools):
             last = self._duplicates = key, chosen.duplicates(kinds=kinds)
         found = last[1]
         shown = found.groups[offset : offset + k]
-        texts = chosen.documents([group.representative for group in shown])
+        every = [[group.representative, *(each.id for each in group.duplicates[:TERMS])] for group in shown]
+        texts = chosen.documents([id for ids in every for id in ids])
         return duplicates_of(found, shown, texts, offset)
 
 

@@ -56,6 +56,8 @@ class GroupTools(CountTools):
     ) -> dict[str, Any]:
         """List the groups of a taxonomy in the order of the tree, with their documents; people keep and edit these."""
         _check_page(k, offset)
+        if depth is not None and depth < 1:
+            raise out_of_range("depth", depth, "give 1 or more")
         found = self._one(collection).taxonomy(taxonomy).to_dict()
         if number is not None:
             known = {each["number"]: each for each in found["groups"]}

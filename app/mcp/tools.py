@@ -105,7 +105,9 @@ class Tools:
             float | None, "Keep only hits whose cosine (for lexical, BM25) is at least this; it is no relevance."
         ] = None,
         rerank: Annotated[bool, "Rerank the best hits with a slower, more accurate second stage."] = False,
-        offset: Annotated[int, "Hits to skip, for the next page."] = 0,
+        offset: Annotated[
+            int, "Hits to skip: the next_offset of the page before. After rank 50, a hit can come twice."
+        ] = 0,
         collection: Annotated[
             str | None, "A collection's name; all: search every one. Needed if there are several."
         ] = None,
@@ -125,11 +127,12 @@ class Tools:
         if offset < 0:
             raise out_of_range("offset", offset, "give 0 or more")
         if collection == ALL and ALL not in self._collections:
-            return self._search_all(query, options | {"k": k + offset, "offset": 0}, offset)
+            return self._search_all(query, options | {"k": max(k + offset, MOST_HITS), "offset": 0}, k, offset)
         chosen = self._one(collection)
         found = chosen.search(query, **options)
         is_id = query.strip() in chosen
-        return answer_of(found, *(["the query is the id of a document: `get_document` returns it"] if is_id else []))
+        notes = ["the query is the id of a document: `get_document` returns it"] if is_id else []
+        return answer_of(found, *notes, more=offset + k if len(found) == k else None)
 
     @told
     def ask(
@@ -199,8 +202,8 @@ class Tools:
         found = self._one(collection).classify(texts, labels, none=none)
         return {"labels": [each.label for each in found], "none": [_rounded(each.none) for each in found]}
 
-    def _search_all(self, query: str, options: dict[str, Any], offset: int) -> dict[str, Any]:
-        """Return the best hits of all collections by relevance, which is comparable between them."""
+    def _search_all(self, query: str, options: dict[str, Any], k: int, offset: int) -> dict[str, Any]:
+        """Return k hits of all collections by relevance, which is comparable between them, from an offset on."""
         hits, notes, wrong, denials = list[dict[str, Any]](), list[str](), list[Exception](), list[str | None]()
         for name, opening in self._collections.items():
             try:
@@ -218,7 +221,8 @@ class Tools:
         hits.sort(key=lambda hit: -hit["relevance"])
         if hits and None not in denials:
             notes.insert(0, f"{NOT_CLOSE if NOT_CLOSE in denials else NOTHING_ANSWERS}: every hit is weak")
-        return filled(notes=notes) | {"hits": hits[offset : options["k"]]}
+        more = filled(next_offset=offset + k if len(hits) > offset + k else None)
+        return filled(notes=notes) | {"hits": hits[offset : offset + k]} | more
 
     def _one(self, name: str | None) -> Collection:
         known = list(self._collections)

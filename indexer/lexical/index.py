@@ -202,6 +202,19 @@ class LexicalIndex:
                 if some and not any(self._searcher.doc_freq("text", term) for term in some)
             ]  # fmt: skip
 
+    def misspelled(self, word: str, k: int = 32) -> np.ndarray:
+        """Return int64 [m], m at most k: rows of passages with a word that differs from a word by a letter or two.
+
+        Two letters may differ from six letters on, and only if there is no word that differs by one.
+        """
+        terms = {term for code in self.languages for term in analyzer(code).query_terms(word)}
+        for distance in (1, 2) if len(word) > 5 else (1,):
+            nearly = [Query.fuzzy_term_query(self._schema, "text", term, distance=distance) for term in terms]
+            rows = self._hits(Query.boolean_query([(Occur.Should, each) for each in nearly]), k)[1]
+            if len(rows):
+                return rows
+        return np.zeros(0, np.int64)
+
     def terms(self, query: str, language: str | None = None) -> list[str]:
         """Return the distinct terms that a query is searched by."""
         return list(query_counts(query, self._languages(language)))

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...indexer.encoder.models import known_languages
-from ...indexer.languages import NOT_LATIN, detect, english_name, script_languages
-from ...indexer.lexical.analysis import function_words
+from ...indexer.languages import NOT_LATIN, detect, english_name, likely_language, script_languages
+from ...indexer.lexical.analysis import function_words, word_spans
 from ...indexer.progress import NOTE, Notify
 from ...indexer.store.documents import chosen_texts
 from ...indexer.store.view import View
@@ -29,6 +29,8 @@ PART = 0.1
 """Share of the texts from which on a language counts where several are mixed."""
 LEAD = 2
 """Function words of a language that a query needs beyond those of the languages that the model knows."""
+UNSEEN, UNSEEN_SHARE = 3, 0.75
+"""Words of a query that no document has, and their share of all its words, from which on its language is detected."""
 NAMED = 3
 """Languages that a note names, at most."""
 
@@ -78,10 +80,15 @@ class Trained:
             code = _detected(text) if self.usual is None else self.usual if self.usual not in NOT_LATIN else None
         return code if code not in self.known else None
 
-    def asked(self, query: str) -> str | None:
+    def asked(self, query: str, unseen: Sequence[str] = ()) -> str | None:
         """Return the language of a query if the model seems not to be trained on it, else None.
 
-        A query is too short to detect its language, so its script tells it, or words such as "nicht" and "noch".
+        Its script shows it, or words such as "nicht" and "noch". A query is too short to detect its language safely, so
+        that is done only if hardly any of its words is known.
+
+        Args:
+            query: Any text.
+            unseen: The words of the query that no document has.
         """
         if self.known is None:
             return None
@@ -89,7 +96,10 @@ class Trained:
             return code
         counts = function_words(query[:CHARACTERS])
         most = max((counts[code] for code in self.known), default=0) + LEAD
-        return next((code for code, count in counts.most_common(1) if count >= most), None)
+        code = next((code for code, count in counts.most_common(1) if count >= most), None)
+        if code or len(unseen) >= max(UNSEEN, UNSEEN_SHARE * sum(1 for _ in word_spans(query))):
+            code = likely_language(query[:CHARACTERS]) or code  # "de" and "du" are also Danish
+        return None if code in self.known else code
 
 
 def _detected(text: str) -> str | None:
@@ -193,7 +203,11 @@ def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
         ways = "A search by words alone (mode lexical) works; `sonde model` changes the model"
         return (f"{found.why}: relevance says little. {ways}",)
     trained = found.trained
-    if not query or not trained.known or (code := trained.asked(query)) is None:
+    if not query or not trained.known:
+        return ()
+    lexical = view.generation.lexical
+    code = trained.asked(query, lexical.absent(query) if lexical else ())
+    if code is None:
         return ()
     seems = "is" if trained.unread(query) else "seems to be"
     why = f"the query {seems} in {english_name(code)}, which the model {trained.model} was not trained on"

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from math import ceil
 
 import numpy as np
 
+from ...indexer.lexical import LexicalIndex
+from ...indexer.lexical.analysis import word_spans
 from ...indexer.progress import check_wanted
 from ...indexer.store.documents import ids_by_number, languages_by_id
 from ...indexer.store.view import View
@@ -37,6 +40,8 @@ DEEPEST = 1_000
 """Documents beyond those wanted that are searched for other texts."""
 VOCABULARY = 200
 """Passages from which on a note names words that no passage has; in fewer, many common words are missing."""
+SHORTEST, ALIKE = 4, 0.75
+"""Letters of a word for which a similar one is suggested, and how alike they are, 0 to 1 (Ratcliff and Obershelp)."""
 ABSENT = 4
 """Such words that the note names, at most."""
 
@@ -178,8 +183,22 @@ def _absent(view: View, query: str) -> tuple[str, ...]:
     lexical = view.generation.lexical
     if lexical is None or lexical.rows < VOCABULARY or not (words := lexical.absent(query)):
         return ()
-    named = ", ".join(map(repr, words[:ABSENT])) + (", …" if len(words) > ABSENT else "")
-    return (f"no document has the {'word' if len(words) == 1 else 'words'} {named}",)
+    named = ", ".join(repr(word) + _meant(view, lexical, word) for word in words[:ABSENT])
+    more = ", …" if len(words) > ABSENT else ""
+    return (f"no document has the {'word' if len(words) == 1 else 'words'} {named}{more}",)
+
+
+def _meant(view: View, lexical: LexicalIndex, word: str) -> str:
+    """Return the question whether a similar word was meant, if a document has one."""
+    if len(word) < SHORTEST or not word.isalpha():
+        return ""
+    passages = view.passages(lexical.misspelled(word).tolist()).values()
+    documents = view.documents([passage.doc for passage in passages])
+    found = ((documents[passage.doc], passage) for passage in passages)
+    texts = [f"{document.title} {document.text[passage.start : passage.end]}" for document, passage in found]
+    known = {text[start:end].casefold() for text in texts for start, end in word_spans(text)}
+    close = get_close_matches(word.casefold(), known, n=1, cutoff=ALIKE)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

@@ -69,13 +69,27 @@ def test_a_text_is_foreign_by_its_script_its_own_language_or_that_of_the_collect
         ("meine Karte ist noch nicht angekommen", "de"), ("ma carte n'est pas arrivée", "fr"),
         ("mi tarjeta no ha llegado todavía", "es"), ("배터리", "ko"), ("my card has not arrived", None),
         ("what is die casting", None), ("pas de deux", "fr"), ("Karte", None), ("", None),
+        ("Symptômes du diabète de type 2", "fr"),
         ("is the film die hard a remake", None),
     ],
 )  # fmt: skip
 def test_the_language_of_a_query_is_told_by_its_script_or_its_function_words(query: str, language: str | None) -> None:
     assert Trained(MODEL, frozenset({"en"}), "en").asked(query) == language
-    assert Trained(MODEL, None, "en").asked(query) is None
+    assert Trained(MODEL, None, "en").asked(query, query.split()) is None
     assert Trained(MODEL, frozenset({"en", "de", "fr", "es", "ko"}), "en").asked(query) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ("meine Karte wurde gestohlen", "de"), ("ma carte a été volée", "fr"), ("karta nie dotarła jeszcze", "pl"),
+        ("zorblax quux frobnicate", None), ("kubernetes ingress nginx", None), ("hyperparathyroidism", None),
+    ],
+)  # fmt: skip
+def test_the_language_of_a_query_of_unseen_words_is_detected(query: str, language: str | None) -> None:
+    english = Trained(MODEL, frozenset({"en"}), "en")
+    assert english.asked(query, query.split()) == language
+    assert english.asked(query, query.split()[:2]) is None, "most words are known"
 
 
 def test_languages_are_named_and_mixtures_found() -> None:

@@ -377,17 +377,3 @@ def test_the_strategy_counts_newer_passages(newer: int, said: str) -> None:
     ann = SimpleNamespace(info=info, scans=lambda *_: False, place=SimpleNamespace(name="cpu"))
     view: Any = SimpleNamespace(generation=SimpleNamespace(ann=ann, owners=np.zeros(5 + newer)))
     assert DenseSearch(view, None).strategy(10) == f"hnsw{said}"
-
-
-def test_words_that_no_document_has_are_named(tmp_path: Path) -> None:
-    rows = [{"id": str(n), "text": f"the battery of phone {n} died"} for n in range(199)]
-    encoder: Any = FakeEncoder()
-    opened = index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=encoder)
-    assert not any("no document has" in note for note in opened.search("did the zorblax die?").notes), "199 are too few"
-    opened.put([{"id": "199", "text": "a parcel came"}])
-    assert "no document has the word 'zorblax'" in opened.search("did the zorblax die?").notes
-    [note] = [note for note in opened.search("one, two, three, four, five phones").notes if "no document" in note]
-    assert note == "no document has the words 'one', 'two', 'three', 'four', …"
-    assert opened.search("zorblax", mode="lexical").notes == ("no document has any of these words",)
-    for quiet in (opened.search("batteries died"), opened.similar("3"), opened.like("zorblax")):
-        assert not any("no document has" in note for note in quiet.notes)

@@ -1,0 +1,36 @@
+"""Words of a query that no document has: which are named, and which similar ones are suggested."""
+
+from pathlib import Path
+from typing import Any
+
+from fake_encoder import FakeEncoder
+
+from sonde.app.api import index
+
+
+def test_words_that_no_document_has_are_named(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "text": f"the battery of phone {n} died"} for n in range(199)]
+    encoder: Any = FakeEncoder()
+    opened = index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=encoder)
+    assert not any("no document has" in note for note in opened.search("did the zorblax die?").notes), "199 are too few"
+    opened.put([{"id": "199", "text": "a parcel came"}])
+    assert "no document has the word 'zorblax'" in opened.search("did the zorblax die?").notes
+    [note] = [note for note in opened.search("one, two, three, four, five phones").notes if "no document" in note]
+    assert note == "no document has the words 'one', 'two', 'three', 'four', …"
+    assert opened.search("zorblax", mode="lexical").notes == ("no document has any of these words",)
+    for quiet in (opened.search("batteries died"), opened.similar("3"), opened.like("zorblax")):
+        assert not any("no document has" in note for note in quiet.notes)
+
+
+def test_a_similar_word_is_suggested_for_one_that_no_document_has(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "title": "Care", "text": f"the battery of phone {n} died"} for n in range(199)]
+    rows += [{"id": "199", "title": "Leukemia", "text": "a disease; so is asthma"}]
+    encoder: Any = FakeEncoder()
+    opened = index(rows, tmp_path / "c.sonde", id="id", text="text", title="title", encoder=encoder)
+    for query, note in (
+        ("what is lukemia", "no document has the word 'lukemia' (did you mean 'leukemia'?)"),
+        ("batery", "no document has the word 'batery' (did you mean 'battery'?)"),
+        ("zorblax astma", "no document has the words 'zorblax', 'astma' (did you mean 'asthma'?)"),
+        ("dye4", "no document has the word 'dye4'"),
+    ):
+        assert [each for each in opened.search(query).notes if each.startswith("no document has")] == [note]
