@@ -314,3 +314,30 @@ def test_an_id_of_another_collection_names_it(tmp_path: Path) -> None:
 def test_labels_as_a_list(assistant: Ask) -> None:
     found = assistant("label", texts=["the parcel is late"], labels=["parcel", "weather"])
     assert found["labels"] == ["parcel"] and 0 <= found["none"][0] <= 1
+
+
+def test_pages_of_hits_are_one_list(assistant: Ask) -> None:
+    pages, offset = list[str](), 0
+    while offset is not None and offset < 50:
+        found = assistant("search", query="late parcel", k=10, offset=offset)
+        pages, offset = pages + [hit["id"] for hit in found["hits"]], found.get("next_offset")
+    assert pages == [hit["id"] for hit in assistant("search", query="late parcel", k=50)["hits"]]
+    assert len(set(pages)) == 50
+
+
+def test_means_name_their_column_and_others_come_after_the_page(assistant: Ask) -> None:
+    found = assistant("count", by="day", period="day", mean_of="minutes", offset=100)
+    assert found["mean_of"] == "minutes" and "mean" not in found and "others" not in found
+    assert assistant("count", by="day", period="day")["others"] == {"values": 70, "documents": 70}
+    assert assistant("count", by="day", period="day", offset=50)["others"] == {"values": 20}
+    said = "offset is for the values of one column: give where, such as plan NOT IN ('a', 'b')"
+    assert assistant("count", by=["day", "priority"], offset=20) == said
+
+
+def test_near_duplicates_show_their_texts(tmp_path: Path) -> None:
+    words = "the parcel that I ordered last week has not arrived at my house although the page says so"
+    rows = [{"id": str(n), "text": f"{words} {more}"} for n, more in enumerate(("today", "now"))]
+    index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
+    [group] = call(server_of(Collection.open(tmp_path / "c.sonde")), "duplicates", kind="near")["items"]
+    [other] = group["duplicates"]
+    assert other["kind"] == "near" and {group["text"], other["text"]} == {f"{words} today", f"{words} now"}
