@@ -9,7 +9,7 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..search.foreign import languages_of
 from .labels import NONE_NAME, Label
-from .none import HALF
+from .none import CONFORMAL, HALF
 from .outcome import LabelReport
 from .settings import LabelSettings
 
@@ -52,6 +52,20 @@ def notes_of(
     return tuple(Message(note) for note in notes)
 
 
+def few_nones(truth: np.ndarray) -> tuple[str, ...]:
+    """Return a note if corrections to "none of these" are too few to learn from.
+
+    Args:
+        truth: float [corrected, labels], 1 for each label of a corrected document; all 0 for "none of these".
+    """
+    nones = int((~truth.any(axis=1)).sum())
+    if not nones or len(truth) >= CONFORMAL:
+        return ()
+    verb = "changes only its own document" if nones == 1 else "change only their own documents"
+    said = f"{counted(nones, 'correction')} to {NONE_NAME!r} {verb}: Sonde learns from such corrections"
+    return (f"{said} if a run has {CONFORMAL} corrections or more",)
+
+
 def untrained(view: View) -> tuple[str, ...]:
     """Return a sentence if the model was not trained on the language of most texts; nothing if that is not known."""
     found = languages_of(view)
@@ -79,7 +93,8 @@ def _of_none(report: LabelReport, settings: LabelSettings, none: np.ndarray | No
     if not report.likely_none:
         return []
     many, verb = counted(report.likely_none, "document"), "fits" if report.likely_none == 1 else "fit"
-    return [f"{many} ({report.likely_none / report.documents:.1%}) probably {verb} no label: see {arg('none')}"]
+    said = f"{many} ({report.likely_none / report.documents:.1%}) probably {verb} no label, and there may be more"
+    return [f"{said}: see {arg('none')}"]
 
 
 def moved(before: Entries, after: Entries, known: np.ndarray, labels: int) -> list[str]:

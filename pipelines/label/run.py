@@ -27,7 +27,7 @@ from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
 from .none import HALF, refusal
-from .notes import losses, moved, notes_of, untrained
+from .notes import few_nones, losses, moved, notes_of, untrained
 from .outcome import (
     Classified,
     LabelReport,
@@ -261,6 +261,8 @@ def _truths(view: View, labels: Sequence[Label], settings: LabelSettings, docs: 
     notes = unused_corrections(view.catalog, settings.name, labels, free, settings.multi_label)
     if not here.any():
         notes += untrained(view)
+    if not settings.multi_label:
+        notes += few_nones(found.shares[here])
     return Truths(found.docs[here], found.shares[here], notes=notes)
 
 

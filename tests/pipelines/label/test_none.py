@@ -230,7 +230,7 @@ def test_settings_that_are_not_valid(options: dict[str, Any], said: str) -> None
 def test_the_command_line(folder: Path, sonde: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     inject(monkeypatch, FakeEncoder())
     shown = sonde("label", folder, "--labels", "apple,river,cloud")
-    assert "note: 60 documents (25.0%) probably fit no label: see --none" in shown.err
+    assert "note: 60 documents (25.0%) probably fit no label, and there may be more: see --none" in shown.err
     refusing = sonde("label", folder, "--labels", "apple,river,cloud", "--none", "--name", "some", "--json")
     assert json.loads(refusing.out)["counts"]["none of these"] == 60
     asked = sonde("label", folder, "--ask", "-k", 2, "--json")

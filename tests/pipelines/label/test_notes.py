@@ -14,7 +14,7 @@ from themes import collection, rows
 from sonde.app.api import Collection, index
 from sonde.indexer.ingest import BuildSettings
 from sonde.pipelines.label import Label, LabelReport, LabelSettings
-from sonde.pipelines.label.notes import losses, moved, notes_of
+from sonde.pipelines.label.notes import few_nones, losses, moved, notes_of
 
 LABELS = ["parcel", "battery", "screen", "refund"]
 REPORT = LabelReport("r", "similarity", "m", 100, {"a": 60, "b": 30, "c": 10}, 0, 300, 0, None, 0, 0, 0, 0.1, 0)
@@ -43,7 +43,7 @@ def test_notes_on_refusals_by_hand() -> None:
     [note] = notes_of(REPORT, LabelSettings(promise=0.01), chances, False, ())
     assert note == f"no document was refused: if some fit no label, give a larger promise, or {CORRECTING}"
     [note] = notes_of(replace(REPORT, likely_none=1), LabelSettings(), chances, False, ())
-    assert note == "1 document (1.0%) probably fits no label: see none"
+    assert note == "1 document (1.0%) probably fits no label, and there may be more: see none"
     refused = replace(REPORT, counts={**REPORT.counts, "none of these": 1})
     assert notes_of(refused, LabelSettings(none=True), chances, False, ()) == ()
 
@@ -118,3 +118,11 @@ def test_a_note_says_how_many_other_documents_have_another_label_now() -> None:
     assert moved((texts, before), (texts, after), known, 2) == [said.format(38)]
     several = np.concatenate([texts, texts[:35]]), np.concatenate([before, np.ones(35, np.int64)])  # two labels each
     assert moved((texts, before), several, known, 2) == [said.format(32)]
+
+
+def test_too_few_corrections_to_none_are_said_to_teach_nothing() -> None:
+    truth = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    ending = "Sonde learns from such corrections if a run has 50 corrections or more"
+    assert few_nones(truth) == (f"2 corrections to 'none of these' change only their own documents: {ending}",)
+    assert few_nones(truth[:2]) == (f"1 correction to 'none of these' changes only its own document: {ending}",)
+    assert few_nones(truth[:1]) == few_nones(np.zeros((50, 2))) == few_nones(np.zeros((0, 2))) == ()
