@@ -81,7 +81,7 @@ class Trained:
     def asked(self, query: str) -> str | None:
         """Return the language of a query if the model seems not to be trained on it, else None.
 
-        A query is too short to detect its language, so its script tells it, or words such as "nicht" and "noch".
+        A query is too short for a language detector. Its script shows the language, or words such as "nicht" and "noch".
         """
         if self.known is None:
             return None
@@ -182,7 +182,7 @@ def readable_texts(view: View, texts: Sequence[str]) -> tuple[np.ndarray, tuple[
 
 
 def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
-    """Return a note if the model was not trained on the language of the texts or the query, so relevance says little.
+    """Return a note if the model was not trained on the language of the texts or the query, so relevance is unreliable.
 
     Args:
         view: What is searched.
@@ -191,14 +191,14 @@ def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
     found = languages_of(view)
     if found.mostly_foreign:
         ways = "A search by words alone (mode lexical) works; `sonde model` changes the model"
-        return (f"{found.why}: relevance says little. {ways}",)
+        return (f"{found.why}: relevance is unreliable. {ways}",)
     trained = found.trained
     if not query or not trained.known or (code := trained.asked(query)) is None:
         return ()
     seems = "is" if trained.unread(query) else "seems to be"
     why = f"the query {seems} in {english_name(code)}, which the model {trained.model} was not trained on"
     known = english_name(next(iter(trained.known))) if len(trained.known) == 1 else "a language that it knows"
-    return (f"{why}: relevance says little. Ask in {known}, or change the model (`sonde model`)",)
+    return (f"{why}: relevance is unreliable. Ask in {known}, or change the model (`sonde model`)",)
 
 
 def notify_of_languages(view: View, notify: Notify) -> None:
