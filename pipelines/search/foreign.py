@@ -81,7 +81,7 @@ class Trained:
     def asked(self, query: str) -> str | None:
         """Return the language of a query if the model seems not to be trained on it, else None.
 
-        A query is too short for a language detector. Its script shows the language, or words such as "nicht" and "noch".
+        A query is too short for a detector. Its script shows the language, or words such as "nicht" and "noch".
         """
         if self.known is None:
             return None
