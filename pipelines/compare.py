@@ -35,10 +35,10 @@ class Side:
     Attributes:
         name: What it is.
         documents: How many it holds.
-        terms: Those that tell it from the other side with their z-scores, best first.
+        terms: Those that distinguish it from the other side with their z-scores, best first.
         examples: Ids of its documents that are farthest from the other side, as the difference of two cosines tells.
-        beyond_chance: Those of `terms` whose difference in documents is beyond chance. Of comparisons of parts that do
-            not differ, at most 5 % have such a term.
+        beyond_chance: Those of `terms` whose difference is beyond chance. If the parts differ only by chance, at most
+            5 % of comparisons have such a term.
     """
 
     name: str

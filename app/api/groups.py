@@ -334,7 +334,7 @@ class Grouping(Opened):
         Raises:
             SondeError: The run does not exist.
             UsageError: The column does not exist or has no values, the filter is not valid, or runs of several kinds
-                have this name. Or a period is given, and it is none, the column has no dates, or there are more than
+                have this name. Or the period is not valid, the column has no dates, or there are more than
                 400 periods.
 
         Example:

@@ -160,8 +160,8 @@ class Looking(Opened):
     ) -> int:  # fmt: skip
         """Write the groups of a run as a table for a report, and return how many there are.
 
-        The columns are number, name, terms or description, documents, share in %, and three texts that stand for the
-        group; those of a taxonomy include its path.
+        The columns are number, name, terms or description, documents, share in %, and three typical texts of the group;
+        those of a taxonomy include its path.
 
         Args:
             to: An .xlsx, .csv or .jsonl file.

@@ -76,6 +76,6 @@ def _print(found: "Contrast | RunComparison") -> None:
         print(f"{snippet(side.name, 80)}: {counted(side.documents, 'document')}")
         print(f"  terms     {', '.join(f'{term} {score:.1f}' for term, score in side.terms) or 'none'}")
         if doubtful := [term for term, _ in side.terms if term not in side.beyond_chance]:
-            all_of_them = len(doubtful) == len(side.terms)
-            print(f"  by chance {'perhaps all of these' if all_of_them else 'perhaps ' + ', '.join(doubtful)}")
+            every = len(doubtful) == len(side.terms)
+            print(f"  by chance (perhaps): {'all of these terms' if every else ', '.join(doubtful)}")
         print(f"  documents {', '.join(snippet(key, 40) for key in side.examples)}")

@@ -62,9 +62,10 @@ def count(
         str | None, typer.Option("--period", help="Count dates by this period: year, quarter, month, week or day.")
     ] = None,
     mean_of: Annotated[
-        str | None, typer.Option("--mean-of", metavar="COLUMN", help="With --by: show the mean of this column, too.")
+        str | None,
+        typer.Option("--mean-of", metavar="COLUMN", help="With --by: also show the mean of this column of numbers."),
     ] = None,
-    offset: Annotated[int, typer.Option("--offset", help="Number of values to skip: 200 are listed at most.")] = 0,
+    offset: Annotated[int, typer.Option("--offset", help="Number of values to skip; at most 200 are listed.")] = 0,
     json: Json = False,
 ) -> None:
     """Count documents: all, those that match a filter, or for each value of a column.

@@ -130,7 +130,7 @@ def index(
     ] = False,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Build lost shards of the collection again from the sources."),
+        typer.Option("--rebuild", help="Rebuild lost shards of the collection from the sources."),
     ] = False,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes.")

@@ -47,7 +47,7 @@ def topics(
     ] = None,
     about: Annotated[
         int | None,
-        typer.Option("--about", metavar="N", help="About how many topics, to within a tenth."),
+        typer.Option("--about", metavar="N", help="Approximate number of topics (within 10 %)."),
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[

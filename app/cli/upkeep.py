@@ -282,7 +282,7 @@ def export(
     groups: Annotated[
         str | None,
         typer.Option(
-            "--groups", metavar="RUN", help="Write the groups of a run instead: a .xlsx, .csv or .jsonl table."
+            "--groups", metavar="RUN", help="Write a table of the groups of this run instead (.xlsx, .csv or .jsonl)."
         ),
     ] = None,
     yes: Yes = False,
@@ -290,8 +290,8 @@ def export(
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
 
-    With --groups, write a table for a report instead: for each group of a run its number, name, terms, documents,
-    share, and three texts.
+    With --groups, write a table of the groups of a run for a report: the number, name, terms, documents, share and
+    three texts of each group.
 
     The file that the collection was made from is never replaced. On a terminal, Sonde asks for confirmation before it
     replaces another file.

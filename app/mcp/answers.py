@@ -74,7 +74,7 @@ def past(offset: int, total: int, what: str) -> list[str]:
 
 
 def rounded(value: Any) -> Any:
-    """Return a number with four decimals, or with four digits if it is smaller than 1; other values as they are."""
+    """Return a number rounded to four decimals, or to four significant digits below 1; other values as they are."""
     return float(f"{value:.4f}" if abs(value) >= 1 else f"{value:.4g}") if isinstance(value, float) else value
 
 
@@ -139,7 +139,7 @@ def asked(found: Answer) -> dict[str, Any]:
     if hit and found.answer and len(found.answer) > PART:
         column = next((name for name, value in hit.metadata.items() if value == found.answer), None)
         given = "" if column is None else f"field {json.dumps(column, ensure_ascii=False)} and "
-        notes.append(f"the answer goes on: `get_document` with {given}offset {PART}")
+        notes.append(f"the answer is longer: read on with `get_document`, {given}offset {PART}")
     return filled(notes=notes) | {
         "answer": cut(found.answer, PART),
         "id": hit.id if hit else None,
@@ -176,7 +176,7 @@ def counts_of(found: Counts, offset: int, mean_of: str | None = None) -> dict[st
 
 
 def cross_of(found: CrossCounts) -> dict[str, Any]:
-    """Return a table of two columns; `others` has the number of values of each that it leaves out."""
+    """Return a table of two columns; `others` has the number of values of each column that are not listed."""
     rows, heads = ([cut(json_value(value)) for value in values] for values in found.values)
     means = found.means or [None] * len(rows)
     left_out = {
@@ -196,7 +196,7 @@ def cross_of(found: CrossCounts) -> dict[str, Any]:
 
 
 def quantiles(values: Sequence[tuple[float, int]]) -> dict[str, float]:
-    """Return quantiles of numbers, each with how often it occurs: the smallest number that reaches each share."""
+    """Return quantiles of (number, frequency) pairs: the smallest number that reaches each share."""
     ordered, found, below = sorted(values), dict[str, float](), 0
     total = sum(many for _, many in ordered)
     shares = iter(QUANTILES.items())

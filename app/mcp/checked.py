@@ -99,7 +99,7 @@ class CheckedServer(MCPServer[Any]):
 
 
 async def _watched(call: Awaitable[Any], context: Any) -> Any:
-    """Return the result of a call, or raise its error; while it runs, report that to an assistant that asks for it."""
+    """Return the result of a call, or raise its error; report that it runs, if the assistant asks for progress."""
     found, wrong = None, list[Exception]()
 
     async def report() -> None:

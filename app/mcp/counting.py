@@ -11,7 +11,7 @@ import numpy as np
 
 from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.fields import Period, name_times
-from ...indexer.wording import existing
+from ...indexer.wording import listed
 from ...pipelines.analysis.breakdown import OTHERS, RunBreakdown
 from ...pipelines.search.counts import Counts
 from ..api import Collection
@@ -66,18 +66,18 @@ class CountTools(Tools):
         where: Where = None,
         by: Annotated[
             str | list[str] | None,
-            "A metadata column, or a run's column such as: topic:topics name; a list of two makes a table of both.",
+            "A metadata column, or a run's column such as: topic:topics name. A list of two columns makes a table.",
         ] = None,
-        period: Annotated[Period | None, "Counts a column of dates by this period."] = None,
-        mean_of: Annotated[str | None, "A column of numbers, whose mean is added to each value."] = None,
+        period: Annotated[Period | None, "Count dates by this period."] = None,
+        mean_of: Annotated[str | None, "A column of numbers: show its mean for each value."] = None,
         offset: Annotated[int, "Values to skip: the next_offset of the list before."] = 0,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """Count documents: all, those that pass a condition, per value of a column, or per pair of values of two.
+        """Count documents: all, those that pass a condition, or per value of one or two columns.
 
-        50 values are listed (20 by 20 of two columns), dates in their order, others by frequency; `others` counts the
-        rest. Without a period, dates with more values are counted by month or year. Columns of numbers also get their
-        mean; with more than 200 different values, quantiles.
+        At most 50 values are listed (20 by 20 for two columns): dates in order, others by frequency. `others`
+        counts the rest. Without a period, dates with more values are counted by month or year. Columns of numbers also
+        get their mean; with more than 200 different values, quantiles instead.
         """
         chosen = self._one(collection)
         if offset < 0:
@@ -138,8 +138,8 @@ class CountTools(Tools):
     ) -> dict[str, Any]:
         """Compare two parts of a collection: their sizes, and the words that are more frequent in each.
 
-        Only words whose difference is beyond chance are listed (5 % for all words together). `similarity` is the cosine
-        of the parts' mean vectors.
+        Only words whose difference is beyond chance are listed (5 %, corrected for the number of words). `similarity`
+        is the cosine of the parts' mean embeddings.
         """
         found = self._one(collection).contrast([first, second])
         sides = zip((first, second), found.sides, strict=True)
@@ -165,8 +165,8 @@ class CountTools(Tools):
         """Show which topics, clusters or labels grew or shrank: documents by period, and the change of their share.
 
         `change` is the item's share of the documents in the later half of the periods, minus its share in the earlier
-        half; a change is `certain` if it is beyond chance (two-proportion z-test, 5 % for all items together, by
-        Bonferroni). `total` has all documents of each period.
+        half. It is `certain` if it is beyond chance (two-proportion z-test, 5 %, with Bonferroni's correction). `total`
+        has all documents of each period.
         """
         chosen = self._one(collection)
         if run in chosen.fields() and run not in {each.name for each in chosen.uncounted_runs()}:
@@ -202,8 +202,8 @@ class CountTools(Tools):
     ) -> dict[str, Any]:
         """List groups of documents with the same or nearly the same text, the largest first.
 
-        `redundant` is how many documents repeat another one. Only texts are compared: metadata, such as an answer, may
-        differ, and near ones may differ in a number or a name.
+        `redundant` is the number of documents that repeat another one. Only texts are compared: metadata, such as an
+        answer, can differ, and near duplicates can differ in a number or a name.
         """
         chosen = self._one(collection)
         checked("k", k, MOST_HITS)
@@ -249,7 +249,8 @@ def _check_short(chosen: Collection, found: Counts) -> None:
     if found.distinct <= FEW_VALUES or sum(lengths) <= LONG_VALUES * len(found.values):
         return
     suits = [each.name for each in chosen.facets() if each.choices or each.low is not None]
-    said = f"{found.column!r} holds long texts, which `search` finds; columns to count by: {existing(suits)}"
+    suited = listed(suits) or "none"
+    said = f"{found.column!r} holds long texts: find them with `search`. Columns that you can count by: {suited}"
     raise UsageError(said, field="by", value=found.column)
 
 
@@ -261,7 +262,7 @@ def _check_few(chosen: Collection, found: Counts) -> None:
     """
     _check_short(chosen, found)
     if found.mean is not None and found.distinct > MOST_NUMBERS:
-        said = f"{found.column!r} has {found.distinct:,} different numbers: give it as mean_of"
+        said = f"{found.column!r} has {found.distinct:,} different numbers: use it as mean_of"
         raise UsageError(said, field="by", value=found.column)
 
 
@@ -275,7 +276,7 @@ def _check_order(chosen: Collection, found: RunBreakdown, by: str) -> None:
     if len(found.parts) < 2:
         raise UsageError(f"{by!r} has only one value, so there is no trend", field="by", value=by)
     if found.period is None and kind not in ("integer", "real") and not name_times(found.parts):
-        said = f"{by!r} is no column of dates or numbers, so its values have no order: `count` counts them"
+        said = f"{by!r} is not a column of dates or numbers, so its values have no order: use `count` instead"
         raise UsageError(said, field="by", value=by)
     if found.parts[-1].startswith(OTHERS):
         said = f"{by!r} has too many different numbers for a trend: `compare` two parts, such as {by} < 10"

@@ -48,7 +48,7 @@ class GroupTools(CountTools):
     def list_taxonomy(
         self,
         taxonomy: Run = None,
-        number: Annotated[int | None, "The number of one group: with its path, rule, source and examples."] = None,
+        number: Annotated[int | None, "Return only this group, with its path, rule, source and examples."] = None,
         depth: Annotated[int | None, "Levels to list, from the top; by default all."] = None,
         k: Groups = 50,
         offset: Offset = 0,

@@ -171,7 +171,7 @@ def _lost(reading: Reading) -> str:
 
 
 def _other_forms(reading: Reading, repeated: Container[str]) -> str:
-    """Return what to add about repeated ids that are written in two forms, which look the same; "" if none are."""
+    """Return what to add about repeated ids that occur in two Unicode forms; "" if none do."""
     forms: dict[str, set[str]] = {}
     for id in reading.ids():
         if not id.isascii() and (key := composed(id)) in repeated:
@@ -179,5 +179,5 @@ def _other_forms(reading: Reading, repeated: Container[str]) -> str:
     found = [key for key, written in forms.items() if len(written) > 1]
     if not found:
         return ""
-    said = "differ only in their Unicode form (an accent is part of its letter, or a character of its own)"
-    return f"; ids such as {shown_id(found[0])} {said}, and a collection keeps one form, the composed one (NFC)"
+    said = "occur in two Unicode forms that look the same (the accent is part of the letter, or a separate character)"
+    return f"; ids such as {shown_id(found[0])} {said}, so these are the same id"

@@ -34,7 +34,7 @@ class BuildSettings:
         late: Also keep compressed token embeddings, so that reranking need not embed the best documents again. The
             collection remembers this.
         keep: "last" keeps the last of several rows with the same id; None refuses a source with such rows.
-        rebuild: Build lost shards of a sharded collection again from the source.
+        rebuild: Rebuild lost shards of a sharded collection from the source.
         wait: Seconds to wait while another process writes to the collection, from 0.
 
     Raises:

@@ -93,7 +93,7 @@ def lost_shard(missing: str | Path, folder: str | Path) -> SondeError:
 
 def rebuilding(folder: str | Path) -> str:
     """Return the advice for a shard whose texts are lost."""
-    return f"build the lost shard again from its sources: `sonde index SOURCES --to {folder} --rebuild`"
+    return f"rebuild the shard with `sonde index SOURCES --to {folder} --rebuild`"
 
 
 def read_note(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Lost shards, which a run builds again from the sources: which are lost, and which places their documents had."""
+"""Lost shards, which an index run rebuilds from the sources: which are lost, and which places their documents had."""
 
 from collections.abc import Container, Mapping
 from contextlib import closing
@@ -52,9 +52,9 @@ def refuse_other_source(lost: Mapping[int, ShardState], spool: Spool) -> None:
     for shard, state in lost.items():
         if (count := spool.counts[shard]) < state.documents / 2:
             raise UsageError(
-                f"the lost shard {shard:02d} held {counted(state.documents, 'document')}, and only {count:,} of the "
-                "source belong there, so nothing was changed: give all sources of the collection in one command; if "
-                f"these are all, give {arg('delete_most')}",
+                f"lost shard {shard:02d} had {counted(state.documents, 'document')}, but the given sources have only "
+                f"{count:,} for it, so nothing was changed. Give all sources of the collection in one command. If "
+                f"these are all sources, add {arg('delete_most')}",
                 code="deletes-most", field="delete_most",
             )  # fmt: skip
 
@@ -102,9 +102,9 @@ def _first_place(folder: Path, base: ShardedGeneration, sharding: Sharding, spoo
 
 
 def say_rebuilt(lost: Mapping[int, ShardState], base: ShardedGeneration | None, notify: Notify) -> None:
-    """Say how many documents each lost shard has again."""
+    """Report how many documents each rebuilt shard has."""
     for shard, before in lost.items():
         state = base.shards[shard] if base else None
         count = state.documents if state else 0
-        rest = "" if count == before.documents else f"; it held {before.documents:,}"
-        notify(f"note: shard {shard:02d} was lost, and has {counted(count, 'document')} again{rest}")
+        rest = "" if count == before.documents else f"; it had {before.documents:,} before"
+        notify(f"note: rebuilt lost shard {shard:02d} with {counted(count, 'document')}{rest}")

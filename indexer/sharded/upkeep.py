@@ -96,15 +96,15 @@ def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runne
     """Rebuild what `verify_sharded` finds broken, all in one commit; return what was done.
 
     Raises:
-        SondeError: Something is broken that cannot be rebuilt, such as a catalog, or the model is not available.
+        SondeError: Something is broken that this cannot fix, such as a catalog, or the model is not available.
     """
     with collection.locked() as base:
         broken = {shard: found for shard in collection.shards if (found := _shard_findings(collection, shard))}
         for shard, found in broken.items():
             if lost := next((each.problem for each in found if each.part == "catalog"), None):
-                said = f"shard {shard:02d}: {lost}: this cannot be rebuilt, so restore {collection.named} from a backup"
                 place = shard_folder(collection.path, shard)
-                raise SondeError(f"{said}, or remove {place} and {rebuilding(collection.named)}")
+                said = f"shard {shard:02d}: {lost}: `sonde repair` cannot fix this. Restore {collection.named} from a"
+                raise SondeError(f"{said} backup, or delete {place} and {rebuilding(collection.named)}")
         tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
         lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
         encoder = collection.encoder if lacking else None

@@ -118,7 +118,7 @@ def breakdown(
     Raises:
         SondeError: There is no such run.
         UsageError: There is no such column, it has no value, the filter is not valid, the run is a map, or it is not
-            clear which run is meant. Or a period is given, and it is none, the column has no dates, or there are more
+            clear which run is meant. Or the period is not valid, the column has no dates, or there are more
             than 400 periods.
     """
     if period is not None and period not in PERIODS:

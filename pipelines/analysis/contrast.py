@@ -1,4 +1,4 @@
-"""Terms that tell two parts of a corpus apart: how far their odds differ, and whether that is beyond chance."""
+"""Terms that distinguish two parts of a corpus: how far their odds differ, and whether that is beyond chance."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ CHANCE = 0.05
 def beyond_chance(counts: Counts, side: np.ndarray) -> np.ndarray:
     """Return bool [2, terms]: the terms that are in more texts of side 0, and of side 1, than chance explains.
 
-    Fisher's exact test of the number of texts with a term, with Tarone's bound (Biometrics 46, 1990) for testing every
-    term on both sides: if the sides differ by chance alone, at least 95 % of comparisons have no such term. The bound
-    leaves out terms that are too rare to pass.
+    Fisher's exact test on the number of texts that contain each term, with Tarone's correction (Biometrics 46, 1990)
+    for testing every term on both sides. If the sides differ only by chance, at most 5 % of comparisons have such a
+    term. The correction does not count terms that are too rare to pass.
 
     Args:
         counts: Of n texts.

@@ -1,4 +1,4 @@
-"""The groups of a run as a table for a report: sizes, terms, and texts that stand for each group."""
+"""The groups of a run as a table for a report: sizes, terms, and typical texts of each group."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def _quote(title: str, text: str) -> str:
 
 
 def _texts(collection: StoredCollection, found: RunDetails, number: int, data: Any) -> list[tuple[str, str]]:
-    """Return title and text of the documents that stand for a group: those that the run names, as far as they exist."""
+    """Return title and text of the typical documents of a group: those that the run names and that still exist."""
     if named := data.get("representatives", [])[:QUOTES]:
         with collection.view() as view:
             known = texts_by_id(view.catalog, named, LONGEST * 2)

@@ -204,7 +204,7 @@ def _check(view: View, columns: Sequence[str], period: Period | None, mean_of: s
             raise _undated(view, column, period)
     if mean_of is not None and (mean_of not in view.fields or view.fields[mean_of].type not in NUMBERS):
         known = existing((each.name for each in view.fields.values() if each.type in NUMBERS), "there are none")
-        said = f"{arg('mean_of')} is {mean_of!r}, which is no column of numbers: {known}"
+        said = f"{arg('mean_of')} is {mean_of!r}, which is not a column of numbers: {known}"
         raise UsageError(said, field="mean_of", value=mean_of)
 
 

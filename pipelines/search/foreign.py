@@ -192,7 +192,7 @@ def readable_texts(view: View, texts: Sequence[str]) -> tuple[np.ndarray, tuple[
 
 
 def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
-    """Return a note if the model was not trained on the language of the texts or the query, so relevance says little.
+    """Return a note if the model was not trained on the language of the texts or the query, so relevance is unreliable.
 
     Args:
         view: What is searched.
@@ -201,7 +201,7 @@ def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
     found = languages_of(view)
     if found.mostly_foreign:
         ways = "A search by words alone (mode lexical) works; `sonde model` changes the model"
-        return (f"{found.why}: relevance says little. {ways}",)
+        return (f"{found.why}: relevance is unreliable. {ways}",)
     trained = found.trained
     if not query or not trained.known:
         return ()
@@ -212,7 +212,7 @@ def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
     seems = "is" if trained.unread(query) else "seems to be"
     why = f"the query {seems} in {english_name(code)}, which the model {trained.model} was not trained on"
     known = english_name(next(iter(trained.known))) if len(trained.known) == 1 else "a language that it knows"
-    return (f"{why}: relevance says little. Ask in {known}, or change the model (`sonde model`)",)
+    return (f"{why}: relevance is unreliable. Ask in {known}, or change the model (`sonde model`)",)
 
 
 def notify_of_languages(view: View, notify: Notify) -> None:

@@ -179,7 +179,7 @@ def _partial(stage: FirstStage) -> tuple[str, ...]:
 
 
 def _absent(view: View, query: str) -> tuple[str, ...]:
-    """Return a note that names the query's words that no document has: relevance hardly knows a name from another."""
+    """Return a note that names the query's words that no document has: relevance hardly distinguishes names."""
     lexical = view.generation.lexical
     if lexical is None or lexical.rows < VOCABULARY or not (words := lexical.absent(query)):
         return ()

@@ -266,8 +266,8 @@ def _near(found: int, asked: int) -> bool:
 def near_level(asked: int, sizes: Mapping[str, int], suggested: str) -> tuple[str, int | None]:
     """Return the level from which about `asked` topics are made, and to how many its groups are merged.
 
-    A level that has about as many is taken as it is, the suggested one before others. Otherwise, it is the coarsest one
-    that has more, or the finest.
+    A level that has about as many is used as it is, the suggested level first. Otherwise, it is the coarsest level that
+    has more, or the finest one.
     """
     asis = [name for name, size in sizes.items() if _near(size, asked)]
     if asis:

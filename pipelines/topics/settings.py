@@ -43,8 +43,8 @@ class TopicSettings:
         namer: The address of an OpenAI-compatible endpoint that is asked for names; None asks none.
         namer_model: Its model.
         namer_show: Whether to show what the namer would get, and send nothing.
-        about: About how many topics, outliers not counted: a level with that many, to within a tenth; else, that many
-            groups, merged from those of the next finer level.
+        about: Approximate number of topics, without outliers. If a level has about that many (within 10 %), it is used.
+            Otherwise, groups of the next finer level are merged until that many are left.
     """
 
     seed: int = 0

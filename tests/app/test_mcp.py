@@ -106,7 +106,7 @@ def test_a_document_and_topics(reviews_collection: Collection) -> None:
         ("label", {"texts": ["a"], "labels": {"b": ""}}, "'b' is the only label: give two or more"),
         ("count", {"collection": "all"}, "only `search` takes all: there is only reviews"),
         ("count", {"by": ["stars", "id", "x"]}, "by names 3 columns: give one or two"),
-        ("count", {"by": "stars", "mean_of": "text"}, "mean_of is 'text', which is no column of numbers"),
+        ("count", {"by": "stars", "mean_of": "text"}, "mean_of is 'text', which is not a column of numbers"),
         ("count", {"by": "stars", "offset": -1}, "offset is -1: give 0 or more"),
         ("get_document", {"id": "1", "field": "star"}, "there is no metadata column 'star' (did you mean 'stars'?)"),
         ("trends", {"run": "stars", "by": "day"}, "'stars' is a metadata column, not a run: `count` with by"),

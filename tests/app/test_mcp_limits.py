@@ -90,7 +90,7 @@ def test_a_value_that_never_occurs_is_said(assistant: Ask) -> None:
 
 def test_a_trend_needs_an_order(assistant: Ask) -> None:
     said = assistant("trends", run="topics", by="priority")
-    assert said == "'priority' is no column of dates or numbers, so its values have no order: `count` counts them"
+    assert said == "'priority' is not a column of dates or numbers, so its values have no order: use `count` instead"
     said = assistant("trends", run="topics", by="minutes")
     assert said == "'minutes' has too many different numbers for a trend: `compare` two parts, such as minutes < 10"
     found = assistant("trends", run="topics", by="day")
@@ -143,7 +143,7 @@ def test_the_rest_of_a_long_answer_can_be_read(tmp_path: Path) -> None:
     index([row], tmp_path / "faq.sonde", id="id", text="text", encoder=FakeEncoder())  # type: ignore[arg-type]
     server = server_of(Collection.open(tmp_path / "faq.sonde", encoder=FakeEncoder()))  # type: ignore[arg-type]
     found = call(server, "ask", question="How do I reset it?", threshold=0.0)
-    assert found["notes"][-1] == 'the answer goes on: `get_document` with field "answer" and offset 20000'
+    assert found["notes"][-1] == 'the answer is longer: read on with `get_document`, field "answer" and offset 20000'
     rest = call(server, "get_document", id="1", field="answer", offset=20_000)
     assert len(rest["value"]) == 4_668
 
@@ -182,9 +182,9 @@ def test_a_column_of_many_numbers_is_shown_as_quantiles(tmp_path: Path) -> None:
     assert found["quantiles"] == {
         "min": 0, "10%": 25.0, "25%": 62.5, "median": 125.0, "75%": 187.5, "90%": 225.0, "max": 250.0
     }  # fmt: skip
-    said = "'amount' has 1,001 different numbers: give it as mean_of"
+    said = "'amount' has 1,001 different numbers: use it as mean_of"
     assert call(server, "count", by=["amount", "plan"]) == said
-    said = "'note' holds long texts, which `search` finds; columns to count by: there are amount, plan"
+    said = "'note' holds long texts: find them with `search`. Columns that you can count by: amount, plan"
     assert call(server, "count", by="note") == call(server, "count", by=["plan", "note"]) == said
 
 

@@ -69,7 +69,7 @@ def _comparison(
 
 
 def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
-    told = "Terms tell one group from the other; in brackets, those that may differ by chance."
+    told = "These terms distinguish the groups. Terms in parentheses may differ only by chance."
     st.caption(f"Cosine of the two means: {shown_score(found.similarity)}. {told}")
     for cell, side, name in zip(st.columns(2), found.sides, names, strict=True):
         with cell.container(border=True, gap="small"):

@@ -94,7 +94,7 @@ def test_one_value_that_is_not_listed(sonde: Command, shop: Path, monkeypatch: p
     [
         (("--period", "year"), "--period needs --by: name the column with the dates"),
         (("--mean-of", "stars"), "--mean-of needs --by: name the column whose values get a mean"),
-        (("--by", "stars", "--mean-of", "day"), "--mean-of is 'day', which is no column of numbers: there is only"),
+        (("--by", "stars", "--mean-of", "day"), "--mean-of is 'day', which is not a column of numbers: there is only"),
         (("--by", "colour"), "there is no column 'colour': there are stars, day"),
         (("--by", "stars", "--period", "year"), "--period is 'year', but 'stars' has no dates"),
     ],

@@ -289,7 +289,7 @@ def test_ids_that_differ_only_in_the_form_of_their_accents_are_told_from_others(
     encoder: Any = FakeEncoder()
     one, other = (normalize(form, "été-1") for form in ("NFC", "NFD"))
     rows = [{"id": one, "text": "On a payé"}, {"id": other, "text": "Rien reçu"}, {"id": "b", "text": "Un autre"}]
-    said = r"the first repeated ids are 'été-1'; ids such as 'été-1' differ only in their Unicode form \(an accent is"
+    said = r"the first repeated ids are 'été-1'; ids such as 'été-1' occur in two Unicode forms that look the same"
     for given in (rows, [Document(row["text"], key=row["id"]) for row in rows]):
         with pytest.raises(UsageError, match=said):
             index(given, tmp_path / "t.sonde", encoder=encoder)

@@ -1,6 +1,8 @@
 """Lost shards are built again from the sources, and then give the same answers as before."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ def tagged(collection: Collection) -> list[str]:
 def test_a_lost_shard_has_the_same_answers_again(both: TwoWays) -> None:
     before = tagged(both.sharded)
     folder = lose(both, 1)
-    with pytest.raises(SondeError, match=r"again from its sources: `sonde index SOURCES --to .* --rebuild`"):
+    with pytest.raises(SondeError, match=r"rebuild the shard with `sonde index SOURCES --to .* --rebuild`$"):
         index(rows(120), folder, encoder=ENCODER)
     report = rebuilt(folder, rows(120) + rows(40, seed=1, start=500)).report
     assert report is not None
@@ -53,7 +55,7 @@ def test_a_lost_shard_has_the_same_answers_again(both: TwoWays) -> None:
     assert tagged(both.sharded) == tagged(both.one) == before
     held = sum(both.sharded.stored.sharding.shard_of(row["id"]) == 1 for row in both.sharded.rows())  # type: ignore[attr-defined]
     assert (report.added, report.unchanged) == (held, 160 - held)
-    assert report.notes[-1] == f"shard 01 was lost, and has {held} documents again"
+    assert report.notes[-1] == f"rebuilt lost shard 01 with {held} documents"
 
 
 def test_two_lost_shards_and_one_source_after_the_other(both: TwoWays) -> None:
@@ -61,7 +63,7 @@ def test_two_lost_shards_and_one_source_after_the_other(both: TwoWays) -> None:
     before = tagged(both.sharded)
     folder = lose(both, 0, 2)
     found = rebuilt(folder, rows(120))
-    assert [note.split(" documents again; ")[1] for note in found.report.notes[-2:]]  # type: ignore[union-attr]
+    assert [note.split(" documents; ")[1] for note in found.report.notes[-2:]]  # type: ignore[union-attr]
     assert found.verify() == []
     index(rows(40, seed=1, start=500), folder, encoder=ENCODER)
     assert len(both.sharded) == 160
@@ -82,10 +84,22 @@ def test_a_source_whose_rows_moved_gives_no_tag_to_another_document(both: TwoWay
 
 def test_another_source_is_refused(both: TwoWays) -> None:
     folder = lose(both, 1)
-    with pytest.raises(UsageError, match=r"^the lost shard 01 held \d+ documents, and only \d+ of the source belong"):
+    with pytest.raises(UsageError, match=r"^lost shard 01 had \d+ documents, but the given sources have only \d+"):
         rebuilt(folder, rows(9, start=900))
     found = rebuilt(folder, rows(9, start=900), delete_most=True)
     assert found.verify() == []
+
+
+def test_repair_says_how_to_replace_a_shard_whose_texts_are_damaged(both: TwoWays) -> None:
+    folder = both.sharded.path
+    place = folder / "shards" / "01"
+    for catalog in place.glob("*/catalog.db"):
+        with closing(sqlite3.connect(catalog)) as connection, connection:
+            connection.execute("DELETE FROM metadata WHERE doc = (SELECT min(doc) FROM metadata)")
+    with pytest.raises(SondeError, match=r"^shard 01: .*: `sonde repair` cannot fix this. Restore") as found:
+        both.sharded.repair()
+    index_again = f"rebuild the shard with `sonde index SOURCES --to {folder} --rebuild`"
+    assert str(found.value).endswith(f" from a backup, or delete {place} and {index_again}")
 
 
 def test_a_rebuild_that_was_stopped_continues(both: TwoWays) -> None:

@@ -225,7 +225,7 @@ def test_a_run_over_a_collection_with_a_lost_shard_is_refused_before_it_embeds(f
     state = newest(folder).shards[1]
     assert state is not None
     shutil.rmtree(folder / "shards" / "01")
-    said = rf"shards/01/{state.version} is missing: restore .*sonde from a backup, or build the lost shard again"
+    said = rf"shards/01/{state.version} is missing: restore .*sonde from a backup, or rebuild the shard with"
     with pytest.raises(SondeError, match=said):
         Collection.open(folder)
     encoder = FakeEncoder()
@@ -280,7 +280,7 @@ def test_verify_finds_a_document_in_the_wrong_shard(folder: Path):
 def test_a_missing_shard_is_one_line(folder: Path):
     shutil.rmtree(folder / "shards" / "03")
     with pytest.raises(
-        SondeError, match=r"shards/03/.* is missing: restore .* from a backup, or build the lost shard again"
+        SondeError, match=r"shards/03/.* is missing: restore .* from a backup, or rebuild the shard with"
     ):
         Collection.open(folder)
 

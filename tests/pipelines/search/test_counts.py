@@ -90,7 +90,7 @@ def test_means_are_those_of_a_loop(counted: Collection) -> None:
         prices = [row["price"] for row in some if row["price"] is not None]
         assert len(some) == many and mean == pytest.approx(sum(prices) / len(prices))
     assert counted.count_by("stars", "price IS NULL", mean_of="price").means == (None,) * 4
-    with pytest.raises(UsageError, match="mean_of is 'day', which is no column of numbers: there are stars, price"):
+    with pytest.raises(UsageError, match="mean_of is 'day', which is not a column of numbers: there are stars, price"):
         counted.count_by("stars", mean_of="day")
 
 

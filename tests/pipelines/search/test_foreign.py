@@ -19,9 +19,11 @@ KOREAN = [
     "계속 걱정했어!",
 ]  # fmt: skip
 ENGLISH = ["The parcel came late.", "Nobody answered the phone.", "The parcel came too late."]
-RELEVANCE = f"which the model {MODEL} was not trained on: relevance says little. A search by words alone (mode lexical)"
+RELEVANCE = (
+    f"which the model {MODEL} was not trained on: relevance is unreliable. A search by words alone (mode lexical)"
+)
 ASK_IN_ENGLISH = (
-    f"which the model {MODEL} was not trained on: relevance says little. Ask in English, or change the model "
+    f"which the model {MODEL} was not trained on: relevance is unreliable. Ask in English, or change the model "
     "(`sonde model`)"
 )
 needs_model = pytest.mark.skipif(not default_model(), reason="the default model is not installed")
