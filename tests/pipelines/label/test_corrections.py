@@ -278,21 +278,6 @@ def test_the_least_sure_come_first(shop: Collection) -> None:
         shop.unsure(k=0)
 
 
-def test_random_documents_to_correct_keep_their_order(shop: Collection, sonde: Command) -> None:
-    shop.label(LABELS)
-    every = [each.id for each in shop.unsure(k=200, random=True)]
-    margins = [each.margin for each in shop.unsure(k=200, random=True)]
-    assert sorted(every) == sorted(each.id for each in shop.unsure(k=200))
-    assert margins != sorted(margins) and every[:12] != [row["id"] for row in shop.rows()][:12]
-    assert len({id.split("-")[0] for id in every[:12]}) >= 3, "of all themes"
-    shop.correct({every[1]: "battery"})
-    assert [each.id for each in shop.unsure(k=3, offset=1, random=True)] == every[2:5]
-    shown = sonde("runs", "correct", shop.path, "--random", "-k", "2").out
-    assert f"  {every[0]}\n" in shown and f"  {every[2]}\n" in shown
-    sonde("runs", "correct", shop.path, "--random", "--unsure").refused("--forget, --unsure and --random", code=2)
-    sonde("runs", "correct", shop.path, "1", "--random").refused("--random takes no ids", code=2)
-
-
 def test_heeded_by_hand() -> None:
     texts, labels, scores = np.array([0, 1, 2]), np.array([1, 0, 1]), np.array([0.6, 0.7, 0.8])
     found = apply_corrections(texts, labels, scores, np.array([1, 2]), np.array([[0.0, 1.0], [0.0, 0.0]]))
