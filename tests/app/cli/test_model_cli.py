@@ -123,7 +123,7 @@ def test_models_that_cannot_be_compared_are_refused_with_the_way_on(
     assert ran.code == 1
     assert re.search(
         rf"{letters} keeps fake: the queries made from these texts find almost nothing with either model \(.*\), so "
-        "they cannot compare them: judge the hits of 10 queries with `sonde judge`; --anyway switches, --discard removes",
+        "they cannot compare them: judge the hits of 10 queries with `sonde judge`; --anyway switches, ",
         ran.out,
     )
     assert sonde("model", letters, "--to", "other", "--anyway").code == 0
