@@ -211,8 +211,12 @@ class Labelling(Opened):
 
         return forget_corrections(self.stored, ids, self._run_with_corrections(run))
 
-    def unsure(self, run: str | None = None, k: int = 20, offset: int = 0) -> "list[Unsure]":
+    def unsure(
+        self, run: str | None = None, k: int = 20, offset: int = 0, *, random: bool = False
+    ) -> "list[Unsure]":  # fmt: skip
         """Return the documents with the least certain labels, least certain first; leave out corrected documents.
+
+        With `random`, return documents in random order instead, the same in each call.
 
         Raises:
             SondeError: The run does not exist.
@@ -224,9 +228,9 @@ class Labelling(Opened):
             >>> [found.label for found in fruit.unsure("kinds", k=1)]
             ['fruit']
         """
-        from ...pipelines.label import unsure
+        from ...pipelines.label import at_random, unsure
 
-        return unsure(self.stored, run, k, offset)
+        return (at_random if random else unsure)(self.stored, run, k, offset)
 
     def to_confirm(self, run: str | None = None, k: int = 10) -> "list[Unsure]":
         """Return the documents whose correct labels teach a label run most: uncertain, and unlike each other.

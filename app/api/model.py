@@ -44,7 +44,8 @@ class Changing(Opened):
         Args:
             to: The new model: a name, a folder, or "static", as for `sonde.index`.
             dry_run: Embed and compare, but do not switch. The next call without it switches at once.
-            anyway: Switch even if searches are, or may be, worse with the new model.
+            anyway: Switch even if searches are, or may be, worse with the new model, or if the queries find too little
+                to compare the models.
             encoder: A bi-encoder of your own, instead of `to` and the settings below.
             dtype: Precision of the new model.
             truncate_dim: Number of dimensions to keep (Matryoshka models).

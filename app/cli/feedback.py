@@ -50,7 +50,8 @@ def correct(
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Delete the corrections of these documents.")] = False,
     unsure: Annotated[bool, typer.Option("--unsure", help="Show the documents with the least certain labels.")] = False,
-    k: Annotated[int, typer.Option("-k", help="With --unsure: number of documents to show.")] = 20,
+    random: Annotated[bool, typer.Option("--random", help="Show random documents and their labels.")] = False,
+    k: Annotated[int, typer.Option("-k", help="With --unsure or --random: number of documents to show.")] = 20,
     json: Json = False,
 ) -> None:
     """Correct labels. The next `sonde label` with the same run name applies the corrections and learns from them.
@@ -72,11 +73,12 @@ def correct(
     from ..api import open as open_collection
     from ..api.functions import read_corrections, remembered_ids
 
-    chosen = [bool(label), file is not None, forget, unsure]
+    chosen = [bool(label), file is not None, forget, unsure, random]
     if sum(chosen) > 1:
-        raise UsageError("choose one of --label, --from, --forget and --unsure")
-    if ids and unsure:
-        raise UsageError(f"--unsure takes no ids: to name a run, write --run {quote(ids[0])}")
+        raise UsageError("choose one of --label, --from, --forget, --unsure and --random")
+    if ids and (unsure or random):
+        said = "--random" if random else "--unsure"
+        raise UsageError(f"{said} takes no ids: to name a run, write --run {quote(ids[0])}")
     if bool(ids) != bool(label or forget):
         raise UsageError("a correction needs ids and --label, or ids and --forget")
     if to is not None:
@@ -84,11 +86,11 @@ def correct(
     opened = open_collection(collection)
     by_file = read_corrections(file, remembered_ids(opened.path)) if file else {}
     corrections = by_file or (dict.fromkeys(ids or (), label) if label else {})
-    if unsure:
+    if unsure or random:
         run = opened.corrected_run(run)
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
-        for found in opened.unsure(run, k):
+        for found in opened.unsure(run, k, random=random):
             print_json(found.to_dict()) if json else print_unsure(found)
         say(f"run {run}")
         return

@@ -163,7 +163,8 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
             return
         chosen = names[st.selectbox(prompt, list(names), key=key, bind="query-params")]
         pages = max(1, -(-chosen.data.get("size", 0) // PAGE))
-        page = min(st.session_state.get(f"{key}_page", 1), pages)
+        place = f"{key}_page {run.kind.column(run.name)} {run.created} {chosen.number}"  # others begin on page 1
+        page = min(st.session_state.get(place, 1), pages)
         found = collection.members(run.name, chosen.number, kind=run.kind, k=PAGE, offset=(page - 1) * PAGE)
         corrected = {each.id for each in collection.corrections(run.name)} if run.kind is LABEL else set()
         for start in range(0, len(found), 2):
@@ -181,7 +182,7 @@ def show_members(collection: Collection, run: Run, items: list[Item], prompt: st
                         )
                     show_opener(collection, member.id, key)
         if pages > 1:
-            st.pagination(pages, key=f"{key}_page")
+            st.pagination(pages, key=place)
         show_export(collection, run, chosen, key)
 
 

@@ -227,7 +227,7 @@ def write_table(
     def write(stream: IO[bytes]) -> None:
         if path.suffix.lower() == ".xlsx":
             with TemporaryDirectory(prefix="sonde-") as folder:
-                workbook = Workbook(stream, names, folder, sheet, widths)
+                workbook = Workbook(stream, names, folder, sheet, widths, wrap=True)
                 workbook.write(table)
                 workbook.close()
             notes.append(workbook.note())

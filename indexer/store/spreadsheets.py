@@ -75,7 +75,7 @@ class Workbook:
 
     def __init__(
         self, stream: IO[bytes], names: Sequence[str], folder: str, sheet: str = "documents",
-        widths: Mapping[str, int] = WIDTHS,
+        widths: Mapping[str, int] = WIDTHS, wrap: bool = False,
     ) -> None:  # fmt: skip
         """Begin a sheet with a header of column names, which stays in sight.
 
@@ -85,6 +85,7 @@ class Workbook:
             folder: Where parts of the file are until then; the caller removes it.
             sheet: Its name.
             widths: Of columns, in characters; others have WIDTH.
+            wrap: Whether texts go on below each other in their cells, for short texts that are read in a report.
         """
         import xlsxwriter
 
@@ -94,6 +95,7 @@ class Workbook:
         self._day = self._book.add_format({"num_format": "yyyy-mm-dd"})
         self._time = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         self._names, self._rows, self.cut = names, 0, 0
+        self._plain = self._book.add_format({"text_wrap": True, "valign": "top"}) if wrap else None
         self._sheet.freeze_panes(1, 0)
         bold = self._book.add_format({"bold": True})
         for column, name in enumerate(names):
@@ -130,14 +132,14 @@ class Workbook:
         if given is None or given == "":
             return
         if isinstance(given, bool):
-            self._sheet.write_boolean(self._rows, column, given)
+            self._sheet.write_boolean(self._rows, column, given, self._plain)
         elif isinstance(given, (int, float)) and abs(given) < EXACT_INTEGERS:
-            self._sheet.write_number(self._rows, column, given)
+            self._sheet.write_number(self._rows, column, given, self._plain)
         elif isinstance(given, date) and date(given.year, given.month, given.day) >= FIRST_DAY:
             form = self._time if isinstance(given, datetime) else self._day
             self._sheet.write_datetime(self._rows, column, given, form)  # type: ignore[arg-type]  # a date is fine
         else:
-            self._sheet.write_string(self._rows, column, self._text(stored_text(given)))
+            self._sheet.write_string(self._rows, column, self._text(stored_text(given)), self._plain)
 
     def _text(self, text: str) -> str:
         """Return what a cell holds of a text; Excel counts a character beyond the first plane as two."""

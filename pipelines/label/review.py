@@ -81,6 +81,30 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
     return _reviewed(collection, run, least)
 
 
+def at_random(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+    """Return documents in random order, the same in each call; leave out corrected documents.
+
+    Args:
+        collection: The collection.
+        run: The label run; the newest if None.
+        k: Number of documents to return, 1 or more.
+        offset: Number of top documents to skip.
+
+    Raises:
+        SondeError: The run does not exist, or it is from an older version that did not store the required data.
+        UsageError: k is below 1, or the offset is below 0.
+    """
+    check_page(k, offset)
+
+    def drawn(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        del view, margins
+        # By the document, not by its place: the others keep their order when one is corrected.
+        keys = np.random.default_rng(0).random(int(docs.max(initial=0)) + 1)[docs]
+        return np.argsort(keys, kind="stable")[offset : offset + k]
+
+    return _reviewed(collection, run, drawn)
+
+
 UNCERTAIN = 1 / 3
 """Share of the documents, those with the smallest margins, from which the next ones to confirm are taken."""
 MOST = 20_000

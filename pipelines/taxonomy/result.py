@@ -1,5 +1,6 @@
 """A taxonomy as interfaces show it: groups in the order of the tree, with their documents counted."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,14 +103,21 @@ class Taxonomy(Shown):
 
 
 def taxonomy_table(found: Taxonomy) -> list[dict[str, Any]]:
-    """Return a row for each group in the order of the tree; its documents include those of the groups under it."""
+    """Return a row for each group, the largest first, and each before those under it; documents include theirs."""
+    nested = any(group.level for group in found.groups)  # else each path is a name
     return tidied([
         group_row(
             group.number, group.name, group.total, found.documents, [shortened(text) for text in group.examples],
-            path=group.path, description=group.description, rule=group.rule,
+            path=group.path if nested else "", description=group.description, rule=group.rule,
         )
-        for group in found.groups
+        for group in _by_size(found.groups, None)
     ])  # fmt: skip
+
+
+def _by_size(groups: Sequence[TaxonomyGroup], parent: int | None) -> Iterator[TaxonomyGroup]:
+    for group in sorted((group for group in groups if group.parent == parent), key=lambda group: -group.total):
+        yield group
+        yield from _by_size(groups, group.number)
 
 
 def read_taxonomy(collection: StoredCollection, name: str | None = None) -> Taxonomy:

@@ -67,7 +67,7 @@ def change_model(
         collection: The collection, which others may read and write meanwhile.
         encoder: The other model.
         dry_run: Embed and compare, but do not switch.
-        anyway: Switch even if searches are, or may be, worse with the other model.
+        anyway: Switch even if searches are, or may be, worse with the other model, or if the queries compare nothing.
         seed: Decides which queries are made, if there are too few judgements.
         notify: Receives progress and sentences.
 

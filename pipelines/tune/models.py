@@ -141,9 +141,17 @@ class ModelComparison:
     def refusal(self) -> str | None:
         """Why the collection keeps its model: searches are, or may be, worse with the other one; None if it need not.
 
-        A test that finds no significant loss is no reason to switch: with few queries it finds none of any size.
+        A test that finds no significant loss is no reason to switch: with few queries it finds none of any size. Nor
+        are queries that find almost nothing with either model.
         """
-        unsafe = [] if self.blind else [gain for gain in self._deciding if not gain.safe]
+        if self.blind:
+            gain = self.gains[0]
+            return (
+                "the queries made from these texts find almost nothing with either model "
+                f"({gain.mode} {gain.measure} {gain.before:.3f} and {gain.after:.3f}), so they cannot compare them: "
+                f"judge the hits of {JUDGED} queries with `sonde judge`"
+            )
+        unsafe = [gain for gain in self._deciding if not gain.safe]
         if not unsafe:
             return None
         gain = min(unsafe, key=lambda gain: (not gain.worse, gain.low))
@@ -167,17 +175,11 @@ class ModelComparison:
     @property
     def doubt(self) -> str | None:
         """The sentence that the other model is not significantly better; None if it is."""
-        gain = self.gains[0]
-        if self.blind:
-            return (
-                "the queries made from these texts find almost nothing with either model "
-                f"({gain.mode} {gain.measure} {gain.before:.3f} and {gain.after:.3f}), so they cannot compare them: "
-                f"judge the hits of {JUDGED} queries with `sonde judge`"
-            )
         if self.refusal:
             return self.refusal
         if lost := next((each for each in self._deciding if each.worse), None):
             return f"searches are slightly but significantly worse with {self.after.model} ({lost})"
+        gain = self.gains[0]
         if gain.better:
             return None
         return f"searches are not significantly better with {self.after.model} ({gain})"

@@ -136,14 +136,15 @@ def show_group_cards(collection: Collection, run: Run, items: list[Item]) -> Non
         near = _near(collection, run, items, query) if query.strip() else None
         found = [(item, None) for item in _ordered(items, order)] if near is None else near
         pages = max(1, -(-len(found) // PAGE))
-        page = min(st.session_state.get("page", 1), pages)
+        key = f"page {run.kind.column(run.name)} {run.created}"  # another run begins on its first page
+        page = min(st.session_state.get(key, 1), pages)
         shown = found[(page - 1) * PAGE : page * PAGE]
         for start in range(0, len(shown), 3):
             for cell, (item, cosine) in zip(st.columns(3), shown[start : start + 3], strict=False):
                 with cell.container(border=True, height="stretch", gap="small"):
                     _card(collection, run, item, cosine)
         if pages > 1:
-            st.pagination(pages, key="page")
+            st.pagination(pages, key=key)
 
 
 def _ordered(items: list[Item], order: str) -> list[Item]:

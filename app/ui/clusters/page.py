@@ -26,6 +26,7 @@ ABOUT = {
     "kmeans": "If empty, many numbers are compared by their silhouette and stability.",
 }
 """What a method does without a number of groups, for those that take one."""
+SIMILAR_SIZES = "Topics differ much in size. For a report with groups of similar size, choose KMeans."
 
 
 def show_new(shelf: Workspace, collection: Collection, running: bool) -> None:
@@ -58,6 +59,8 @@ def _options(collection: Collection, method: str) -> list[str]:
             "About how many groups", 1, max(1, len(collection)), None, key=f"new_about_{method}",
             placeholder="suggested", help=ABOUT[method],
         )  # fmt: skip
+    if method == "topics":
+        st.caption(SIMILAR_SIZES)
     if method == "kmeans":
         return ["-k", "auto" if about is None else str(about)]
     options = [] if about is None else ["--about", str(about)]

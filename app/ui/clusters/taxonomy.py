@@ -123,6 +123,8 @@ def _edits(collection: Collection, found: Taxonomy) -> None:
     """Let groups be chosen and edited."""
     options = {f"{group.number} {group.name}": group for group in found.groups}
     changed = _changed_elsewhere(found)
+    if edited := st.session_state.pop(EDITED, None):  # under the names that they have now
+        st.session_state["tax_groups"] = [shown for shown, group in options.items() if group.number in edited]
     chosen = st.multiselect("Groups to edit", list(options), key="tax_groups", placeholder="Choose one or more")
     groups = [options[one] for one in chosen]
     st.session_state[SEEN] = found.name, groups
@@ -132,6 +134,7 @@ def _edits(collection: Collection, found: Taxonomy) -> None:
 
     def edit(said: str, operation: Any, **options: Any) -> None:
         if not changed:  # else the click was meant for groups as they were; the page says what they are now
+            st.session_state[EDITED] = numbers
             _do(said, lambda: collection.edit_taxonomy(operation, found.name, by=BY, **options))
 
     with st.container(horizontal=True):
@@ -155,8 +158,9 @@ def _edits(collection: Collection, found: Taxonomy) -> None:
         _one(collection, found, groups[0], edit)
 
 
-SEEN, CHANGED = "_taxonomy_seen", "_taxonomy_changed"
-"""The taxonomy and the chosen groups that this session saw last; the taxonomy and what others have done to them."""
+SEEN, CHANGED, EDITED = "_taxonomy_seen", "_taxonomy_changed", "_taxonomy_edited"
+"""The taxonomy and the chosen groups that this session saw last; the taxonomy and what others have done to them; the
+numbers of the groups that this session has just edited, which stay chosen."""
 ELSEWHERE = "Another tab, another person or a job changed this taxonomy. Nothing was saved here."
 
 

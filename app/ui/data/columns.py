@@ -10,7 +10,7 @@ from ....indexer.document import TYPES
 from ....indexer.errors import SondeError, UsageError
 from ....indexer.readers import Preview, ReadOptions
 from ....indexer.readers.column_types import NAMED
-from ....indexer.wording import counted
+from ....indexer.wording import counted, listed
 from ...api.functions import preview
 from ..page import escape_markdown
 
@@ -115,10 +115,7 @@ def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
     )  # fmt: skip
     language = columns.language if columns else None
     free = [name for name in names if name not in (*text, title, id, language) and found.types[name] != "empty"]
-    kept = st.multiselect(
-        "Metadata", free, default=free, key=f"{key}-metadata", format_func=lambda name: f"{name} ({found.types[name]})",
-        help="Columns that you can filter, colour and group by.",
-    )  # fmt: skip
+    kept = _metadata(found, free, key)
     if id == HASH:
         st.caption("Without an Id column, a text that changes becomes a new document, and the old one stays.")
     if id is None:
@@ -132,7 +129,7 @@ def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
     if not _has_text(found, text):
         _refuse(f"The first rows have no text in {', '.join(text)}. Choose another column or file.")
         return None
-    if hint := _few_values(found, text):
+    if hint := _no_text(found, text):
         st.warning(escape_markdown(hint))
     types = _types(found, kept, key)
     chosen = (tuple(text), None if title == NO_TITLE else title, None if id == HASH else id)
@@ -147,21 +144,73 @@ def _roles(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
         return None
 
 
+def _metadata(found: Preview, free: Sequence[str], key: str) -> list[str]:
+    """Let columns be removed from the metadata; return the others.
+
+    A column that was the text for a while comes back: only those that the visitor removed here stay away.
+    """
+    box, removed = f"{key}-metadata", f"{key}-removed"
+    if box not in st.session_state:
+        st.session_state[removed] = set()
+
+    def remove() -> None:
+        st.session_state[removed] = (st.session_state[removed] | set(free)) - set(st.session_state[box])
+
+    st.session_state[box] = [name for name in free if name not in st.session_state[removed]]
+    kept = st.multiselect(
+        "Metadata", free, key=box, format_func=lambda name: f"{name} ({found.types[name]})", on_change=remove,
+        help="Columns that you can filter, colour and group by.",
+    )  # fmt: skip
+    if gone := [name for name in free if name not in kept]:
+        columns = "The column" if len(gone) == 1 else "The columns"
+        st.caption(escape_markdown(f"{columns} {listed(gone)} {'is' if len(gone) == 1 else 'are'} not kept."))
+    return kept
+
+
 FEWEST_ROWS, FEW_VALUES = 50, 0.1
 """Rows from which a column of the text is judged, and the share of different values below which it may be none."""
 
 
-def _few_values(found: Preview, texts: Sequence[str]) -> str:
-    """Return a question about columns that are more likely a category than the text; "" if one may be the text."""
-    if found.sampled < FEWEST_ROWS or any(found.different[name] > FEW_VALUES * found.sampled for name in texts):
+LOOKS = {"integer": "numbers", "real": "numbers", "date": "dates", "boolean": "yes and no"}
+"""Types of columns that are hardly the text, and what they hold."""
+
+
+def _no_text(found: Preview, texts: Sequence[str]) -> str:
+    """Return a question about columns that are hardly the text; "" if one may be."""
+    why = [_why_no_text(found, name) for name in texts]
+    if not all(why):
+        return ""
+    ask = "Is it the text?" if len(texts) == 1 else "Are they the text?"
+    better = _likely_text(found, texts)
+    return f"{'; '.join(why)}. {ask}" + (f" The longest texts are in {better}." if better else "")
+
+
+def _why_no_text(found: Preview, name: str) -> str:
+    """Return why a column is hardly the text: a category, numbers, dates or ids; "" if it may be."""
+    if what := LOOKS.get(found.types[name]) or _codes(found, name):
+        return f"{name} looks like {what}"
+    if found.sampled < FEWEST_ROWS or found.different[name] > FEW_VALUES * found.sampled:
         return ""
     rows = f"{'' if found.count == found.sampled else 'the first '}{counted(found.sampled, 'row')}"
-    said = (f"{name} has only {counted(found.different[name], 'different value')} in {rows}" for name in texts)
-    others = {name: many for name, many in found.different.items() if name not in texts and found.types[name] == "text"}
-    better = max(others, key=lambda name: others[name], default="")
-    ask = "Is it the text?" if len(texts) == 1 else "Are they the text?"
-    more = others.get(better, 0) > FEW_VALUES * found.sampled
-    return f"{'; '.join(said)}. {ask}" + (f" {better} has {others[better]:,}." if more else "")
+    return f"{name} has only {counted(found.different[name], 'different value')} in {rows}"
+
+
+def _codes(found: Preview, name: str) -> str:
+    """Return what a column of text holds if that is ids or dates, "" otherwise."""
+    if found.columns and name in found.columns.dates:
+        return "dates"
+    cells = [cell.strip() for row in found.rows if (cell := row.get(name, "")).strip()]
+    codes = all(cell.isascii() and not any(c.isspace() for c in cell) and any(map(str.isdigit, cell)) for cell in cells)
+    return "ids" if len(cells) > 1 and codes else ""
+
+
+def _likely_text(found: Preview, texts: Sequence[str]) -> str:
+    """Return the column that is the text as far as Sonde can tell, "" if it is among `texts` or there is none."""
+    detected = found.columns.text if found.columns else ()
+    others = [name for name, kind in found.types.items() if name not in texts and kind == "text"]
+    others = [name for name in others if not _why_no_text(found, name)]
+    lengths = {name: sum(len(row.get(name, "")) for row in found.rows) for name in others}
+    return max(others, key=lambda name: (name in detected, lengths[name]), default="")
 
 
 def _types(found: Preview, names: Sequence[str], key: str) -> dict[str, str]:

@@ -18,8 +18,9 @@ from .jobs import model_change, said_of_model
 
 WHAT = (
     "All documents are embedded again with the other model. Then both are compared on your judgements or, if fewer "
-    "than 10 queries are judged, on queries made from the texts. The collection switches only if searches are not "
-    "worse. Meanwhile, you can search and add texts. Documents, tags, judgements, corrections and runs are kept."
+    "than 10 queries are judged, on queries made from the texts. The collection does not switch if searches are, or "
+    "may be, worse, or if the queries find too little to compare the models. Meanwhile, you can search and add texts. "
+    "Documents, tags, judgements, corrections and runs are kept."
 )
 NO_MODEL = "Choose or type another model."
 

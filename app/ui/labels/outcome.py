@@ -219,6 +219,8 @@ def _confusion(found: LabelQuality) -> None:
 
 PAGE = 5
 SHORT = 600
+RANDOM = "At random"
+ORDERS = ["The least certain labels first", RANDOM]
 
 
 def show_review(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
@@ -228,7 +230,7 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
     left, right = st.columns([4, 2], vertical_alignment="center")
     waiting = len(kept) - run.report.get("corrected", 0)
     left.markdown(
-        f"The least certain labels come first. {counted(len(kept), 'correction')} stored"
+        f"{counted(len(kept), 'correction')} stored"
         + (f", {waiting:,} since this run. The next run learns from them." if waiting > 0 else ".")
     )
     repeatable = run.parameters.get("engine") in ENGINES
@@ -244,7 +246,11 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
             _label_again(shelf, collection, run)
     if not may_write():
         st.text("Your key is read-only. You cannot correct labels with it.")
-    _unsure(collection, run, names)
+    order = st.segmented_control(
+        "Order", ORDERS, default=ORDERS[0], required=True, key="review_order", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    _unsure(collection, run, names, order == RANDOM)
     if kept:
         _kept(collection, run, kept)
 
@@ -260,9 +266,9 @@ def _label_again(shelf: Workspace, collection: Collection, run: Run) -> None:
 
 
 @st.fragment
-def _unsure(collection: Collection, run: Run, names: list[str]) -> None:
+def _unsure(collection: Collection, run: Run, names: list[str], random: bool) -> None:
     with sentences():
-        found = collection.unsure(run.name, PAGE)
+        found = collection.unsure(run.name, PAGE, random=random)
         if not found:
             empty("Nothing to review", "You have reviewed every document of this run.")
         for document in found:

@@ -37,14 +37,20 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
             help="Add a description after a colon if the name does not say enough.",
         )  # fmt: skip
     with right:
-        engine = st.selectbox("Engine", ENGINES_HERE, key="engine", bind="query-params")
+        made = run.parameters if run else {}  # the form begins as the run was asked for: with its labels, and this
+        before = ENGINES_HERE.index(made["engine"]) if made.get("engine") in ENGINES_HERE else 0
+        engine = st.selectbox("Engine", ENGINES_HERE, before, key="engine", bind="query-params")
         st.caption(COSTS[engine])
-        several = st.toggle("A text can have several labels, or none", key="several", bind="query-params")
+        several = st.toggle(
+            "A text can have several labels, or none", bool(made.get("multi_label")), key="several", bind="query-params"
+        )
         none = not several and st.toggle(
-            "None of these", key="none", bind="query-params",
+            "None of these", bool(made.get("none")), key="none", bind="query-params",
             help='Texts that probably fit no label get the answer "none of these".',
         )  # fmt: skip
-        least = st.slider("Minimum probability", 0.0, 1.0, 0.5 if several else 0.0, 0.05, key=f"least_{several}",
+        usual = 0.5 if several else 0.0
+        asked_for = made.get("threshold") if several == bool(made.get("multi_label")) else None
+        least = st.slider("Minimum probability", 0.0, 1.0, asked_for or usual, 0.05, key=f"least_{several}",
                           help='Below this, a text gets "none of these".')  # fmt: skip
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     settings = LabelSettings(engine=engine, multi_label=several, threshold=least or None, none=none)
@@ -164,7 +170,9 @@ def _source(collection: Collection, name: str, lines: list[str]) -> str:
     for run in collection.uncounted_runs(CORRECTION):
         kept = collection.corrections(run.name) if run.name != name else []
         many = sum(all(label.casefold() in known for label in each.labels) for each in kept)
-        usable |= {run.name: many} if any(label.casefold() in known for each in kept for label in each.labels) else {}
+        given = [label.casefold() for each in kept for label in each.labels]
+        if kept and (not given or any(label in known for label in given)):  # none of these is known to every run
+            usable[run.name] = many
     if not usable:
         return ""
     chosen = st.selectbox(

@@ -15,6 +15,7 @@ from sonde.app.api import Collection
 from sonde.app.stopped import after_stop
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store import collection as stored
+from sonde.pipelines.tune import models
 
 
 @pytest.fixture
@@ -112,6 +113,20 @@ def test_a_worse_model_is_refused_with_the_way_on(sonde: Command, letters: Path)
     )
     assert sonde("model", letters, "--to", "contrary", "--anyway").code == 0
     assert sonde("info", letters, "--json").out.count('"name": "other"') == 1
+
+
+def test_models_that_cannot_be_compared_are_refused_with_the_way_on(
+    sonde: Command, letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models.ModelComparison, "blind", True)
+    ran = sonde("model", letters, "--to", "other")
+    assert ran.code == 1
+    assert re.search(
+        rf"{letters} keeps fake: the queries made from these texts find almost nothing with either model \(.*\), so "
+        "they cannot compare them: judge the hits of 10 queries with `sonde judge`; --anyway switches, ",
+        ran.out,
+    )
+    assert sonde("model", letters, "--to", "other", "--anyway").code == 0
 
 
 def test_a_dry_run_changes_nothing(sonde: Command, letters: Path) -> None:

@@ -7,6 +7,7 @@ from ui_overview import Started, kept_job, shop, started, topics  # noqa: F401  
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
+from sonde.app.ui.clusters import cards
 from sonde.app.ui.downloads import written
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.topics.grain import Suggestion
@@ -298,3 +299,30 @@ def test_the_columns_of_a_download_are_chosen(pages: Pages, clustered: Collectio
     assert "cluster:k name" in box.options
     box.set_value(["text"]).run()
     assert not page.exception
+
+
+def test_another_run_begins_on_its_first_page(
+    pages: Pages, clustered: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clustered.cluster("other", k=4, refits=0)
+    drawn: list[int] = []
+    monkeypatch.setattr(cards, "PAGE", 2)
+    monkeypatch.setattr(cards, "_card", lambda _, run, item, cosine: drawn.append(item.number))
+    page = pages.open("clusters", collection="shop", run="cluster:k")
+    first = list(drawn)
+    page.session_state[f"page cluster:k {clustered.run('k').run.created}"] = 2
+    drawn.clear()
+    page.run()
+    assert len(drawn) == 2 and not set(drawn) & set(first)
+    drawn.clear()
+    page.selectbox(key="run").set_value("cluster:other").run()
+    assert drawn == first
+
+
+def test_topics_name_the_method_with_groups_of_similar_size(pages: Pages) -> None:
+    shop(pages)
+    page = pages.open("clusters", collection="shop")
+    said = "Topics differ much in size. For a report with groups of similar size, choose KMeans."
+    assert said in shown(page)
+    page.radio(key="new_method").set_value("kmeans").run()
+    assert said not in shown(page)

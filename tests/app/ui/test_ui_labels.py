@@ -196,6 +196,33 @@ def test_a_new_run_can_use_the_corrections_of_another_run(pages: Pages, labelled
     assert started.commands[-1][4:] == ["--engine", "similarity", "--name", "labels-2", "--corrections-of", "labels"]
 
 
+def test_corrections_that_are_all_none_of_these_are_offered(pages: Pages, labelled: Collection) -> None:
+    labelled.correct({"parcel-1": "none of these", "screen-2": "none of these"}, "labels")
+    page = pages.open("labels", collection="shop", part="labels", labels="car\nboat")
+    assert page.selectbox(key="run_corrections_of").options == ["no other run", "labels (2)"]
+
+
+def test_the_form_begins_as_the_run_was_asked_for(pages: Pages, labelled: Collection) -> None:
+    """After a reload the labels came back, but not None of these."""
+    labelled.label(LABELS, none=True, replace=True)
+    page = pages.open("labels", collection="shop", part="labels")
+    assert (page.text_area(key="labels").value, page.toggle(key="none").value) == (TYPED, True)
+    labelled.label(LABELS, multi_label=True, threshold=0.3, replace=True)
+    page = pages.open("labels", collection="shop", part="labels")
+    assert (page.toggle(key="several").value, page.slider(key="least_True").value) == (True, 0.3)
+    page.toggle(key="several").set_value(False).run()
+    assert (page.toggle(key="none").value, page.slider(key="least_False").value) == (False, 0.0)
+
+
+def test_documents_are_reviewed_at_random(pages: Pages, labelled: Collection) -> None:
+    first, second = labelled.unsure(k=2, random=True)
+    page = pages.open("labels", collection="shop", part="review", review_order="At random")
+    assert first.text in shown(page)
+    next(button for button in page.button if button.key == f"keep {first.id}").click().run()
+    assert [each.id for each in corrections(labelled.stored)] == [first.id]
+    assert first.text not in shown(page) and second.text in shown(page)
+
+
 def test_correcting_while_another_writes(pages: Pages, labelled: Collection) -> None:
     [first] = labelled.unsure(k=1)
     page = pages.open("labels", collection="shop", part="review")

@@ -85,6 +85,21 @@ def test_groups_are_edited_and_the_last_edit_is_undone(pages: Pages, kept: Colle
     unread(page)
 
 
+def test_a_renamed_group_stays_chosen_with_the_description_that_was_typed(pages: Pages, kept: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    name = kept.taxonomy()[1].name
+    page.multiselect(key="tax_groups").set_value([f"1 {name}"]).run()
+    page.text_input(key=f"tax_name_1_{name}").set_value("Better")
+    page.text_input(key="tax_about_1_").set_value("my words")
+    page.button(key="tax_name_do").click().run()
+    assert page.multiselect(key="tax_groups").value == ["1 Better"]
+    assert (kept.taxonomy()[1].name, page.text_input(key="tax_about_1_").value) == ("Better", "my words")
+    page.button(key="tax_about_do").click().run()
+    assert (kept.taxonomy()[1].description, page.multiselect(key="tax_groups").value) == ("my words", ["1 Better"])
+    page.button(key="tax_remove").click().run()
+    assert page.multiselect(key="tax_groups").value == []
+
+
 def test_a_rule_is_shown_where_it_is_edited(pages: Pages, kept: Collection) -> None:
     """The boxes were empty, so to add an example one had to type the rule again."""
     name = f"1 {kept.taxonomy()[1].name}"

@@ -158,9 +158,52 @@ def test_a_category_that_is_chosen_as_the_text_is_asked_about(pages: Pages) -> N
     assert "Is it the text?" not in shown(page)
     page.multiselect(key="new-text").set_value(["category"]).run()
     said = [each.value.replace("\\", "") for each in page.warning]
-    assert said == ["category has only 12 different values in 600 rows. Is it the text? message has 600."]
+    assert said == [
+        "category has only 12 different values in 600 rows. Is it the text? The longest texts are in message."
+    ]
     page.multiselect(key="new-text").set_value(["message", "category"]).run()
     assert "Is it the text?" not in shown(page), "beside the text, it does no harm"
+
+
+TICKETS = "ticket_no,date,channel,message\n" + "".join(
+    f'T-{n},2026-0{1 + n % 9}-11,{"mail" if n % 2 else "phone"},"The parcel {n} came late, and it was wet."\n'
+    for n in range(100)
+)
+
+
+def test_what_is_no_text_is_asked_about_and_the_text_is_named(pages: Pages) -> None:
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("tickets.csv", TICKETS.encode(), "text/csv")]).run()
+    for column, why in (
+        ("channel", "channel has only 2 different values in 100 rows"),
+        ("ticket_no", "ticket_no looks like ids"),
+        ("date", "date looks like dates"),
+    ):
+        page.multiselect(key="new-text").set_value([column]).run()
+        said = [each.value.replace("\\", "") for each in page.warning]
+        assert said == [f"{why}. Is it the text? The longest texts are in message."]
+
+
+def test_a_column_that_was_the_text_for_a_while_is_kept_again(pages: Pages) -> None:
+    """Metadata lost each column that was tried as the text, until it was empty, and nothing said so."""
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("tickets.csv", TICKETS.encode(), "text/csv")]).run()
+    text, metadata = (lambda: page.multiselect(key="new-text")), (lambda: page.multiselect(key="new-metadata"))
+    page.selectbox(key="new-id").set_value("a hash of the text").run()
+    for column in ("date", "channel", "ticket_no"):
+        text().set_value([column]).run()
+    assert metadata().value == ["date", "channel", "message"]
+    metadata().set_value(["date", "message"]).run()
+    assert "The column channel is not kept." in shown(page).replace("\\", "")
+    text().set_value(["message"]).run()
+    assert metadata().value == ["ticket_no", "date"], "the one removed by hand stays away"
+    metadata().set_value(["ticket_no", "date", "channel"]).run()
+    text().set_value(["channel"]).run()
+    text().set_value(["message"]).run()
+    assert metadata().value == ["ticket_no", "date", "channel"]
+    assert "not kept" not in shown(page)
 
 
 def test_of_a_long_table_the_first_rows_are_counted(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def test_documents_that_are_put_while_the_model_changes_get_the_new_one(
 
 
 def test_a_lost_shard_is_built_again_with_the_new_model_and_with_the_one_before(both: TwoModels):
-    both.change(OtherEncoder())
+    both.change(OtherEncoder(), anyway=True)
     folder = both.folder / "sharded.sonde"
     shutil.rmtree(folder / "shards" / "01")
     index(texts(), folder, encoder=both.encoder, rebuild=True)  # type: ignore[arg-type]

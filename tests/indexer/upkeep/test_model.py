@@ -37,7 +37,7 @@ def collection(tmp_path: Path) -> Collection:
 @pytest.mark.parametrize("same", [False, True], ids=["another dimension", "the same dimension"])
 def test_it_answers_as_if_indexed_with_the_new_model(collection: Collection, tmp_path: Path, same: bool) -> None:
     before, told = hits(collection), []
-    found = collection.change_model(encoder=OtherEncoder(same=same), progress=told.append)  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(same=same), anyway=True, progress=told.append)  # type: ignore[arg-type]
     twin = built(tmp_path / "twin.sonde", corpus(), OtherEncoder(same=same))
     assert (found.before, found.after, found.switched, collection.model) == ("fake", "other", True, "other")
     assert hits(collection) == hits(twin) != before
@@ -68,7 +68,7 @@ def test_what_was_written_meanwhile_is_embedded_before_the_switch(collection: Co
 
 
 def test_going_back_embeds_what_changed_since(collection: Collection, tmp_path: Path) -> None:
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     collection.put([{"id": "new", "text": "a late river of music"}, {"id": "11", "text": "another text"}])
     collection.delete(["3", "4"])
     back = collection.undo_model()
@@ -84,7 +84,7 @@ def test_going_back_embeds_what_changed_since(collection: Collection, tmp_path: 
 
 def test_going_back_without_changes_needs_no_model(collection: Collection, tmp_path: Path) -> None:
     before = hits(collection)
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
 
     def gone(spec: Any, **_: Any) -> Any:
         raise SondeError(f"{spec.name} is gone")
@@ -138,7 +138,7 @@ def test_a_query_is_never_compared_with_embeddings_of_another_model(
 
 
 def test_what_is_kept_is_told_and_can_be_forgotten(collection: Collection) -> None:
-    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert found.kept is not None
     [kept] = collection.info().other_models
     assert kept == found.kept.to_dict()
@@ -152,8 +152,8 @@ def test_what_is_kept_is_told_and_can_be_forgotten(collection: Collection) -> No
 
 
 def test_the_third_model_replaces_what_was_kept_of_the_first(collection: Collection) -> None:
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
-    collection.change_model(encoder=OtherEncoder(same=True))  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(same=True), anyway=True)  # type: ignore[arg-type]
     [kept] = collection.info().other_models
     assert (kept["model"], kept["dimension"]) == ("other", 24)
 
@@ -165,19 +165,19 @@ def test_the_same_model_an_empty_collection_and_no_model_are_refused(collection:
         collection.change_model()
     collection.delete(where="year > 0")
     with pytest.raises(SondeError, match=r"c.sonde holds no documents: index some before you change the model"):
-        collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+        collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
 
 
 def test_only_one_process_changes_the_model_and_others_write(collection: Collection) -> None:
     with changing(collection.path):
         with pytest.raises(WriterBusyError, match=r"the model of .*c.sonde is being changed by another thread of this"):
-            collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+            collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
         assert collection.put([{"id": "new", "text": "written meanwhile"}]).added == 1
     busy = pytest.raises(WriterBusyError, match=r"c.sonde is being written to by another thread of this program")
     with writer_lock(collection.path), busy:
-        collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+        collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert collection.model == "fake"
-    again = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    again = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert (again.switched, again.embedded) == (True, 0)  # what was embedded is kept
 
 
@@ -206,10 +206,10 @@ def test_a_full_disk_leaves_the_old_model(collection: Collection, monkeypatch: p
     }[where]  # fmt: skip
     monkeypatch.setattr(module, name, full)
     with pytest.raises(SondeError, match=r"the disk is full: .*c.sonde\S* keeps everything that was committed"):
-        collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+        collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     monkeypatch.undo()
     assert (collection.model, hits(collection), collection.verify()) == ("fake", before, [])
-    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert (found.switched, found.embedded == 0) == (True, where != "embedding")
     assert collection.verify() == []
 
@@ -242,7 +242,7 @@ def test_searches_beside_the_change_always_find_one_model(collection: Collection
 @pytest.mark.parametrize("gone", [False, True])
 def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(collection: Collection, gone: bool) -> None:
     before = hits(collection)
-    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert found.kept is not None
     path = sorted((found.kept.folder / "vectors").iterdir())[0]
     path.unlink() if gone else path.write_bytes(path.read_bytes()[:-1] + b"\x01")
@@ -269,7 +269,7 @@ def test_a_change_that_was_killed_at_its_start_begins_again(collection: Collecti
     else:
         (folder / "catalog.db").touch()
     assert collection.info().other_models == ()
-    assert collection.change_model(encoder=other).switched  # type: ignore[arg-type]
+    assert collection.change_model(encoder=other, anyway=True).switched  # type: ignore[arg-type]
     assert collection.verify() == []
 
 

@@ -17,7 +17,7 @@ def test_a_change_of_model_and_back(tmp_path: Path) -> None:
     collection = fresh(tmp_path)
     assert collection.late().covered == collection.info().passages
     before, plain = reranked(collection), hits(collection)
-    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert "the late index stays with fake: `sonde late` builds one for the new model" in found.notes
     late = collection.info().late
     assert late is not None and late["covered"] == 0, "the other model has other tokens"
@@ -38,7 +38,7 @@ def test_a_change_of_model_and_back(tmp_path: Path) -> None:
 def test_documents_that_changed_before_the_way_back(tmp_path: Path) -> None:
     collection = fresh(tmp_path)
     collection.late()
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     collection.put([{"id": "new", "text": "apple river cloud in another letter"}])
     collection.delete("7")
     collection.undo_model()
@@ -51,7 +51,7 @@ def test_documents_that_changed_before_the_way_back(tmp_path: Path) -> None:
 def test_a_late_index_that_was_removed_meanwhile_stays_removed(tmp_path: Path) -> None:
     collection = fresh(tmp_path)
     collection.late()
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     collection.late(remove=True)
     collection.undo_model()
     assert collection.info().late is None

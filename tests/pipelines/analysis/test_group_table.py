@@ -11,6 +11,7 @@ from themes import collection, rows
 
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
+from sonde.indexer.store.kinds import TAXONOMY
 
 
 @pytest.fixture
@@ -69,9 +70,25 @@ def test_labels_have_descriptions_and_a_taxonomy_its_tree(shop: Collection, tmp_
     shop.make_taxonomy("k")
     shop.edit_taxonomy("move", groups=[1], to=0)
     shop.export_groups(tmp_path / "t.csv", "taxonomy:taxonomy")
-    groups = shop.taxonomy().groups
+    groups = {group.path: group for group in shop.taxonomy().groups}
     table = read(tmp_path / "t.csv")
-    assert [(row["path"], int(row["documents"])) for row in table] == [(group.path, group.total) for group in groups]
+    assert {row["path"]: int(row["documents"]) for row in table} == {path: groups[path].total for path in groups}
+    tops = [groups[row["path"]].total for row in table if groups[row["path"]].level == 0]
+    assert tops == sorted(tops, reverse=True) and groups[table[1]["path"]].level == 1
+
+
+def test_a_flat_taxonomy_is_sorted_by_size_and_has_no_paths(shop: Collection, tmp_path: Path) -> None:
+    shop.cluster("k", k=4, refits=0)
+    shop.make_taxonomy("k")
+    some = [member.id for member in shop.members("taxonomy", 1, kind=TAXONOMY, k=20)]
+    shop.edit_taxonomy("move", ids=some, to=3)
+    shop.export_groups(tmp_path / "t.xlsx", "taxonomy:taxonomy")
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").worksheets[0]
+    [head, *cells] = [list(row) for row in sheet.iter_rows()]
+    names = [cell.value for cell in head]
+    assert "path" not in names
+    assert [row[names.index("documents")].value for row in cells] == [50, 30, 30, 10]
+    assert all(row[names.index("quote 1")].alignment.wrap_text for row in cells)
 
 
 def test_what_cannot_be_written(shop: Collection, tmp_path: Path) -> None:

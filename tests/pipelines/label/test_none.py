@@ -214,6 +214,21 @@ def test_the_next_documents_to_confirm_are_uncertain_and_not_corrected(folder: P
         collection.to_confirm(k=0)
 
 
+def test_random_documents_to_correct_keep_their_order(folder: Path, sonde: Command) -> None:
+    collection = opened(folder)
+    collection.label(LABELS)
+    found = collection.unsure(k=500, random=True)
+    every, margins = [each.id for each in found], [each.margin for each in found]
+    assert sorted(every) == sorted(each.id for each in collection.unsure(k=500))
+    assert margins != sorted(margins) and every != sorted(every, key=int)
+    collection.correct({every[1]: "apple"})
+    assert [each.id for each in collection.unsure(k=3, offset=1, random=True)] == every[2:5]
+    shown = sonde("runs", "correct", folder, "--random", "-k", "2").out
+    assert f"  {every[0]}\n" in shown and f"  {every[2]}\n" in shown
+    sonde("runs", "correct", folder, "--random", "--unsure").refused("--forget, --unsure and --random", code=2)
+    sonde("runs", "correct", folder, "1", "--random").refused("--random takes no ids", code=2)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -106,10 +106,24 @@ def test_made_queries_that_find_almost_nothing_compare_nothing() -> None:
         "the queries made from these texts find almost nothing with either model (hybrid ndcg@10 0.031 and 0.008), so "
         "they cannot compare them: judge the hits of 10 queries with `sonde judge`"
     )
+    assert found.refusal == found.doubt
     assert change._advice(found, True) == "; switch back with `sonde model --undo`"
     assert change._advice(found, False) == ""
     judged = replace(found, before=replace(found.before, judged=0.5))
     assert (judged.blind, judged.worse) == (False, True)
+
+
+def test_models_that_cannot_be_compared_are_not_switched(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "FINDS", 1.1)
+    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    assert found.comparison is not None and found.comparison.blind
+    assert (found.switched, collection.model, found.notes) == (False, "fake", ())
+    assert str(found.comparison.to_dict()["refusal"]).endswith("judge the hits of 10 queries with `sonde judge`")
+    forced = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
+    assert (forced.switched, collection.model) == (True, "other")
+    assert forced.notes[0].endswith("with `sonde judge`; switch back with `sonde model --undo`")
 
 
 def gain_of(mode: str, differences: list[float]) -> models.ModelGain:
@@ -167,7 +181,7 @@ def test_a_collection_whose_model_is_gone_can_change_it(collection: Collection) 
 
 def test_tuned_settings_are_dropped_with_a_note_and_come_back(collection: Collection) -> None:
     store_defaults(collection.stored, SearchDefaults(weight=0.3, threshold=0.52))
-    found = collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert collection.search_defaults().empty
     assert found.notes[-1] == (
         "the tuned settings (weight 0.3, threshold 0.52) were found with fake and no longer apply: tune again with "
@@ -180,7 +194,7 @@ def test_tuned_settings_are_dropped_with_a_note_and_come_back(collection: Collec
 
 def test_settings_that_the_change_overtakes_are_not_stored(collection: Collection) -> None:
     spec = collection.stored.spec
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     with pytest.raises(SondeError, match="nothing was stored: the collection's model was changed meanwhile"):
         store_defaults(collection.stored, SearchDefaults(threshold=0.5), spec)
     assert collection.search_defaults().empty
@@ -204,7 +218,7 @@ def test_documents_and_what_people_said_are_kept(collection: Collection) -> None
     collection.correct({"5": "river"}, run="kinds")
     rows = list(collection.rows())
     judged = collection.judgements().qrels
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     assert list(collection.rows()) == rows
     assert collection.judgements().qrels == judged == {"q1": {"3": 2, "4": 2}}
     assert [(each.id, each.labels) for each in collection.corrections("kinds")] == [("5", ("river",))]
@@ -220,7 +234,7 @@ def test_what_needs_the_old_embeddings_is_refused_until_the_run_is_made_again(co
     collection.cluster("k", k=3)
     collection.map("m")
     sizes = collection.item_sizes(collection.run("k").run)
-    found = collection.change_model(encoder=OtherEncoder(same=True))  # type: ignore[arg-type]
+    found = collection.change_model(encoder=OtherEncoder(same=True), anyway=True)  # type: ignore[arg-type]
     assert found.notes[-1].startswith("2 runs were made with another model: documents keep their groups")
     for kind, name, ask in (
         ("cluster", "k", lambda: collection.update_clusters("k")),
@@ -245,7 +259,7 @@ def test_what_needs_the_old_embeddings_is_refused_until_the_run_is_made_again(co
 def test_topics_of_another_model_are_shown_but_not_asked(collection: Collection) -> None:
     collection.topics("t", min_size=4, seed=1)
     before = [(topic.number, topic.name, topic.size) for topic in collection.topic_run("t")]
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     topics = collection.topic_run("t")
     assert [(topic.number, topic.name, topic.size) for topic in topics] == before != []
     assert len(topics.documents(0, k=3)) == 3
@@ -259,7 +273,7 @@ def test_topics_of_another_model_are_shown_but_not_asked(collection: Collection)
 def test_a_run_that_the_change_overtakes_belongs_to_the_old_model(collection: Collection) -> None:
     with collection.stored.view() as view:
         snapshot = Snapshot.of(view)
-    collection.change_model(encoder=OtherEncoder())  # type: ignore[arg-type]
+    collection.change_model(encoder=OtherEncoder(), anyway=True)  # type: ignore[arg-type]
     docs = snapshot.docs
     write_run(collection.stored, NewRun(CLUSTER, "late", {}, assignments=(docs, docs * 0, docs * np.nan)), snapshot)
     assert [(run.name, run.model, run.other_model) for run in collection.runs()] == [("late", "fake", True)]
