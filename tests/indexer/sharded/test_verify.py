@@ -55,7 +55,7 @@ def test_the_other_shards_are_verified_if_some_cannot_be_opened(folder: Path) ->
     vectors.write_bytes(vectors.read_bytes()[:-4] + b"abcd")
     lost, *others = upkeep.verify_at(folder)
     assert lost.problem.startswith(f"shard 00: {folder}/shards/00/000001-")
-    assert lost.problem.endswith(f": `sonde index SOURCES --to {folder} --rebuild`")
+    assert lost.problem.endswith(f" `sonde index SOURCES --to {folder} --rebuild`")
     assert all(each.problem.startswith("shard 02: ") and "000001.npy" in each.problem for each in others)
     [order] = (folder / "shards" / "01").glob("*/order.npy")
     order.write_bytes(b"no order")
