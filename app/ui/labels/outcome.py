@@ -58,10 +58,10 @@ def show_counts(counts: Mapping[str, int], total: int) -> None:
         st.caption(f"and {counted(len(ranked) - MOST, 'more label')}")
 
 
-NOT_CALIBRATED = (
-    "The engine similarity chooses the best label even if none fits well, unless it may answer none of these. Its "
-    "probabilities count in the chance that no label fits. If most texts fit none of the labels, they are too high: "
-    "add the missing labels, or correct 50 random texts and label again."
+CAUTION = (
+    "The engine similarity chooses the best label even if none fits well, unless *None of these* is on. Its "
+    "probabilities include the chance that no label fits. If most texts fit none of the labels, the probabilities are "
+    "still too high: add the missing labels, and label again."
 )
 
 
@@ -98,7 +98,7 @@ def show_outcome(
     st.caption(_made(run))
     if run.parameters.get("engine") == "similarity":
         warn_of_static(str(run.parameters.get("model")))
-        st.caption(NOT_CALIBRATED)
+        st.caption(CAUTION)
     if changeable:
         _newer(shelf, collection, run, running)
     show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)

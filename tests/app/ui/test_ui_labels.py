@@ -86,7 +86,10 @@ def test_labels_by_similarity_over_a_static_model_have_a_warning(pages: Pages, m
 
 def test_probabilities_of_similarity_are_not_called_calibrated(pages: Pages, labelled: Collection) -> None:
     said = shown(pages.open("labels", collection="shop"))
-    assert "(not calibrated)" not in said and "If most texts fit none of the labels, they are too high" in said
+    assert (
+        "(not calibrated)" not in said
+        and "If most texts fit none of the labels, the probabilities are still too high" in said
+    )
     assert [shown_score(score) for score in (-0.001, 0.0, -0.25)] == ["0.00", "0.00", "-0.25"]
 
 
