@@ -14,7 +14,7 @@ from ..jobs.panel import ask_name, labels_file, may_start, show_work, start
 from ..page import empty, escape_markdown, popover, sentences, show_text, submitted
 from ..words import in_pages
 from ..workspace import Workspace, may_write
-from .outcome import NOT_CALIBRATED, show_counts, show_outcome, show_review, show_truth, warn_of_static
+from .outcome import CAUTION, show_counts, show_outcome, show_review, show_truth, warn_of_static
 
 TRIED = 50
 SHORT = 160
@@ -68,7 +68,7 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         st.error(escape_markdown(problem))
     elif engine == "similarity":
         warn_of_static(collection.model)
-        st.caption(NOT_CALIBRATED)
+        st.caption(CAUTION)
     if not problem and st.session_state.get("_tried") == asked:
         _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
 
