@@ -228,9 +228,9 @@ class Labelling(Opened):
             >>> [found.label for found in fruit.unsure("kinds", k=1)]
             ['fruit']
         """
-        from ...pipelines.label import at_random, unsure
+        from ...pipelines.label import unsure
 
-        return (at_random if random else unsure)(self.stored, run, k, offset)
+        return unsure(self.stored, run, k, offset, random=random)
 
     def to_confirm(self, run: str | None = None, k: int = 10) -> "list[Unsure]":
         """Return the documents whose correct labels teach a label run most: uncertain, and unlike each other.

@@ -1,18 +1,16 @@
 """The tools of the MCP server that count: per value, over time, and between two parts of a collection; duplicates."""
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
-
 from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.fields import Period, name_times
 from ...indexer.wording import listed
 from ...pipelines.analysis.breakdown import OTHERS, RunBreakdown
+from ...pipelines.analysis.contrast import changed_beyond_chance
 from ...pipelines.search.counts import Counts
 from ..api import Collection
 from .answers import (
@@ -41,10 +39,6 @@ LONG_VALUES = 100
 """Characters of a column's values, on average, from which they are texts to read, not values to count."""
 FEW_VALUES = 20
 """Different values that are counted however long they are."""
-CERTAIN = 0.05
-"""The chance of one false mark among all items of a trend, at most."""
-FEW = 5
-"""Documents that chance alone must give in each half for the test of a trend to hold."""
 PERIODS: tuple[Period | None, ...] = (None, "month", "quarter", "year")
 """How the dates of a table are counted: by day, or by the first of these that has few enough values."""
 
@@ -177,10 +171,11 @@ class CountTools(Tools):
         middle = len(found.parts) // 2
         early, late = found.counts[:, :middle].sum(axis=1), found.counts[:, middle:].sum(axis=1)
         change = late / max(late.sum(), 1) - early / max(early.sum(), 1)
+        certain = changed_beyond_chance(early, late)
         rows = [
             {"number": item.number, "name": item.name, "change": round(float(share), 4), **filled(certain=sure or None),
              "documents": {part: int(n) for part, n in zip(found.parts, counts, strict=True) if n}}
-            for item, share, sure, counts in zip(found.items, change, _certain(early, late), found.counts, strict=True)
+            for item, share, sure, counts in zip(found.items, change, certain, found.counts, strict=True)
         ]  # fmt: skip
         rows.sort(key=lambda row: -row["change"])
         half = MOST_VALUES // 2
@@ -281,26 +276,6 @@ def _check_order(chosen: Collection, found: RunBreakdown, by: str) -> None:
     if found.parts[-1].startswith(OTHERS):
         said = f"{by!r} has too many different numbers for a trend: `compare` two parts, such as {by} < 10"
         raise UsageError(said, field="by", value=by)
-
-
-def _certain(early: np.ndarray, late: np.ndarray) -> list[bool]:
-    """Return which items' shares differ beyond chance between two halves: a two-proportion z-test, by Bonferroni.
-
-    Args:
-        early: int64 [items], documents of each item in the earlier half.
-        late: int64 [items], in the later half.
-    """
-    first, second = int(early.sum()), int(late.sum())
-    found = list[bool]()
-    for before, after in zip(early.tolist(), late.tolist(), strict=True):
-        share = (before + after) / max(first + second, 1)
-        rare = min(share, 1 - share) * min(first, second) < FEW
-        if rare:
-            found.append(False)  # the normal distribution does not hold for so few documents
-            continue
-        z = (after / second - before / first) / math.sqrt(share * (1 - share) * (1 / first + 1 / second))
-        found.append(math.erfc(abs(z) / math.sqrt(2)) * len(early) < CERTAIN)
-    return found
 
 
 def _day(value: Any) -> date:

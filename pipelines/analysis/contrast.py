@@ -1,11 +1,15 @@
 """Terms that distinguish two parts of a corpus: how far their odds differ, and whether that is beyond chance."""
 
+import math
+
 import numpy as np
 
 from .counts import Counts
 
 CHANCE = 0.05
-"""Chance that a comparison of parts that do not differ names a term as beyond chance."""
+"""Chance that a comparison of parts that do not differ names a term, or a group, as beyond chance."""
+FEW = 5
+"""Documents that chance alone must give in each part for the test of a share to hold."""
 
 
 def beyond_chance(counts: Counts, side: np.ndarray) -> np.ndarray:
@@ -76,3 +80,23 @@ def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
         return np.log((own + prior) / (own.sum() + total - own - prior))
 
     return (odds(first) - odds(second)) / np.sqrt(1 / (first + prior) + 1 / (second + prior))
+
+
+def changed_beyond_chance(early: np.ndarray, late: np.ndarray) -> list[bool]:
+    """Return which items' shares differ beyond chance between two parts, by a z-test with Bonferroni's correction.
+
+    Args:
+        early: int64 [items], documents of each item in the earlier part.
+        late: int64 [items], in the later part.
+    """
+    first, second = int(early.sum()), int(late.sum())
+    found = list[bool]()
+    for before, after in zip(early.tolist(), late.tolist(), strict=True):
+        share = (before + after) / max(first + second, 1)
+        rare = min(share, 1 - share) * min(first, second) < FEW
+        if rare:
+            found.append(False)  # the normal distribution does not hold for so few documents
+            continue
+        z = (after / second - before / first) / math.sqrt(share * (1 - share) * (1 / first + 1 / second))
+        found.append(math.erfc(abs(z) / math.sqrt(2)) * len(early) < CHANCE)
+    return found

@@ -4,7 +4,7 @@ from .corrections import Corrected, Correction, correct, corrections, forget_cor
 from .engines import DEFAULT_ENGINE, ENGINES, Judge, RerankerJudge, load_nli
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels, read_labels
 from .outcome import Classified, LabelReport
-from .review import Unsure, at_random, to_confirm, unsure
+from .review import Unsure, to_confirm, unsure
 from .run import check_classify, classify, label_collection
 from .scores import HUB_MODEL, Entailment, NliClasses, NliJudge, check_sentences, entail
 from .settings import LabelSettings
@@ -28,7 +28,6 @@ __all__ = [
     "NliJudge",
     "RerankerJudge",
     "Unsure",
-    "at_random",
     "check_classify",
     "check_sentences",
     "classify",

@@ -59,7 +59,9 @@ class Unsure:
         return asdict(self) | {"labels": list(self.labels), "label": self.label}
 
 
-def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
+def unsure(
+    collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0, *, random: bool = False
+) -> list[Unsure]:
     """Return the documents with the least certain labels, smallest margin first; leave out corrected documents.
 
     Args:
@@ -67,6 +69,7 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
         run: The label run; the newest if None.
         k: Number of documents to return, 1 or more.
         offset: Number of top documents to skip.
+        random: Whether to return documents in random order instead, the same in each call.
 
     Raises:
         SondeError: The run does not exist, or it is from an older version that did not store the required data.
@@ -74,35 +77,13 @@ def unsure(collection: StoredCollection, run: str | None = None, k: int = 20, of
     """
     check_page(k, offset)
 
-    def least(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    def chosen(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
         del view
-        return np.lexsort((docs, margins))[offset : offset + k]
-
-    return _reviewed(collection, run, least)
-
-
-def at_random(collection: StoredCollection, run: str | None = None, k: int = 20, offset: int = 0) -> list[Unsure]:
-    """Return documents in random order, the same in each call; leave out corrected documents.
-
-    Args:
-        collection: The collection.
-        run: The label run; the newest if None.
-        k: Number of documents to return, 1 or more.
-        offset: Number of top documents to skip.
-
-    Raises:
-        SondeError: The run does not exist, or it is from an older version that did not store the required data.
-        UsageError: k is below 1, or the offset is below 0.
-    """
-    check_page(k, offset)
-
-    def drawn(view: View, docs: np.ndarray, margins: np.ndarray) -> np.ndarray:
-        del view, margins
         # By the document, not by its place: the others keep their order when one is corrected.
-        keys = np.random.default_rng(0).random(int(docs.max(initial=0)) + 1)[docs]
-        return np.argsort(keys, kind="stable")[offset : offset + k]
+        keys = np.random.default_rng(0).random(int(docs.max(initial=0)) + 1)[docs] if random else margins
+        return np.lexsort((docs, keys))[offset : offset + k]
 
-    return _reviewed(collection, run, drawn)
+    return _reviewed(collection, run, chosen)
 
 
 UNCERTAIN = 1 / 3

@@ -123,7 +123,7 @@ def begin_run(collection: StoredCollection, labels: Sequence[Label], settings: L
     if settings.corrections_of not in (None, settings.name):
         other = str(settings.corrections_of)
         taken = take_corrections(collection, other, settings.name, labels, settings.multi_label)
-        notify(f"copied {counted(taken, 'correction')} of {other!r} to {settings.name!r}")
+        notify(f"copied {counted(taken, 'correction')} from {other!r} to {settings.name!r}")
 
 
 def _decided(

@@ -107,7 +107,7 @@ class LabelSettings:
             said = f"{arg(name)} is for one label per text: with {arg('multi_label')}, a text can get no label anyway"
             raise UsageError(said, code="conflict", field=name, value=getattr(self, name))
         if self.corrections_of is not None and not self.corrections:
-            said = f"{arg('corrections_of')} needs {arg('corrections')}: they are turned off"
+            said = f"{arg('corrections_of')} needs {arg('corrections')}, which is turned off"
             raise UsageError(said, code="conflict", field="corrections_of", value=self.corrections_of)
         if self.shortlist < 0 or self.shortlist == 1:
             said = f"a shortlist of {self.shortlist} leaves nothing to judge: give 2 or more, or 0 for all"

@@ -97,7 +97,7 @@ class Trained:
         counts = function_words(query[:CHARACTERS])
         most = max((counts[code] for code in self.known), default=0) + LEAD
         code = next((code for code, count in counts.most_common(1) if count >= most), None)
-        if code or len(unseen) >= max(UNSEEN, UNSEEN_SHARE * sum(1 for _ in word_spans(query))):
+        if code or len(unseen) >= max(UNSEEN, UNSEEN_SHARE * sum(1 for _ in word_spans(query[:CHARACTERS]))):
             code = likely_language(query[:CHARACTERS]) or code  # "de" and "du" are also Danish
         return None if code in self.known else code
 
@@ -206,7 +206,7 @@ def relevance_notes(view: View, query: str | None) -> tuple[str, ...]:
     if not query or not trained.known:
         return ()
     lexical = view.generation.lexical
-    code = trained.asked(query, lexical.absent(query) if lexical else ())
+    code = trained.asked(query, lexical.absent(query[:CHARACTERS]) if lexical else ())
     if code is None:
         return ()
     seems = "is" if trained.unread(query) else "seems to be"

@@ -17,6 +17,7 @@ from .collapse import Collapsed, collapse
 from .excerpts import Excerpts
 from .filters import empty_hint
 from .first_stage import FirstStage
+from .foreign import CHARACTERS
 from .fusion import Ranked
 from .rerank.stage import SecondStage
 from .results import (
@@ -181,7 +182,9 @@ def _partial(stage: FirstStage) -> tuple[str, ...]:
 def _absent(view: View, query: str) -> tuple[str, ...]:
     """Return a note that names the query's words that no document has: relevance hardly distinguishes names."""
     lexical = view.generation.lexical
-    if lexical is None or lexical.rows < VOCABULARY or not (words := lexical.absent(query)):
+    if lexical is None or lexical.rows < VOCABULARY or len(query) > CHARACTERS:
+        return ()
+    if not (words := lexical.absent(query)):
         return ()
     named = ", ".join(repr(word) + _meant(view, lexical, word) for word in words[:ABSENT])
     more = ", …" if len(words) > ABSENT else ""

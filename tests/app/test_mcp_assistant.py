@@ -12,7 +12,7 @@ from scipy.stats import chi2_contingency
 
 from sonde.app.api import Collection, index
 from sonde.app.mcp import server_of
-from sonde.app.mcp.counting import _certain
+from sonde.pipelines.analysis.contrast import changed_beyond_chance
 
 THEMES = {
     "parcel": ("The courier lost my parcel {n}.", "My parcel is late, courier {n}.", "No parcel, no courier {n}."),
@@ -115,12 +115,12 @@ def test_a_table_of_two_columns_and_means(assistant: Ask) -> None:
 
 def test_a_change_beyond_chance_is_certain() -> None:
     early, late = np.array([1_000, 1_000, 30, 2]), np.array([1_400, 1_000, 28, 12])
-    for item, sure in enumerate(_certain(early, late)):
+    for item, sure in enumerate(changed_beyond_chance(early, late)):
         others = early.sum() - early[item], late.sum() - late[item]
         p = float(chi2_contingency([[early[item], late[item]], others], correction=False)[1])  # type: ignore[arg-type]
         assert sure == (p * 4 < 0.05 and item != 3), "the last one is too rare for the test"
-    assert _certain(early, late) == [True, True, False, False]
-    assert _certain(np.array([0, 0]), np.array([5, 5])) == [False, False]
+    assert changed_beyond_chance(early, late) == [True, True, False, False]
+    assert changed_beyond_chance(np.array([0, 0]), np.array([5, 5])) == [False, False]
 
 
 def test_what_the_groups_are_and_which_grew(assistant: Ask) -> None:

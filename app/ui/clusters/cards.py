@@ -63,8 +63,8 @@ def _taxonomy_button(collection: Collection, run: Run) -> None:
         return
     with popover("Make a taxonomy", "taxonomy", icon=icon, help=KEEP), sentences():
         st.text(
-            f"This makes another taxonomy, '{name}'. What you edited in other ones stays there, and is not in the new "
-            f"one. Commands that name no taxonomy then use '{name}', the newest."
+            f"This makes another taxonomy, '{name}'. Your edits in other taxonomies stay there and are not copied. "
+            f"Afterwards, commands use '{name}' unless you name another taxonomy."
         )
         if st.button(f"Make {escape_markdown(name)}", type="primary", key="make_taxonomy"):
             shut_popovers()
@@ -98,8 +98,11 @@ def _rename(collection: Collection, run: Run, items: list[Item]) -> None:
         st.rerun()
 
 
-FINAL = "Merged clusters cannot be split again, and their names are lost. A taxonomy of the run has an undo."
-REVERSIBLE = "Merged topics can be split again, under *hierarchy*, with their names."
+FINAL = (
+    "You cannot split merged clusters again, and their names are lost. To be able to undo a merge, make a taxonomy of "
+    "the run and merge there."
+)
+REVERSIBLE = "You can split merged topics again under *hierarchy*. They get their names back."
 
 
 def _merge(shelf: Workspace, collection: Collection, run: Run, items: list[Item]) -> None:

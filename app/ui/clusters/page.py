@@ -22,8 +22,8 @@ METHODS = {
 
 
 ABOUT = {
-    "topics": "If empty, the number is suggested. The run still has three levels.",
-    "kmeans": "If empty, many numbers are compared by their silhouette and stability.",
+    "topics": "Leave empty to use the suggested number. The run has three levels in any case.",
+    "kmeans": "Leave empty to let Sonde choose the number by silhouette and stability.",
 }
 """What a method does without a number of groups, for those that take one."""
 SIMILAR_SIZES = "Topics differ much in size. For a report with groups of similar size, choose KMeans."
@@ -133,7 +133,7 @@ def _at_level(collection: Collection, run: Run) -> Run:
         return run
     named = {f"{level} ({size:,})": level for level, size in sizes.items()}
     if _is_changed(run, now := sum(item.number >= 0 for item in collection.items(run))):
-        level, why = run.report["level"], "changed" if run.parameters.get("changes") else "merged as asked"
+        level, why = run.report["level"], "changed" if run.parameters.get("changes") else "merged to your number"
         named = {f"{level}, {why} ({now:,})" if each == level else shown: each for shown, each in named.items()}
     first = next(shown for shown, level in named.items() if level == run.report["level"])
     nested = "Every fine group is part of one middle group, and every middle group of one coarse group."

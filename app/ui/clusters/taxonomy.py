@@ -239,14 +239,14 @@ def _merge(groups: list[TaxonomyGroup], edit: Edit) -> None:
     """Ask which group stays, the highest in the tree if one is under another, and say what the others lose."""
     top = min(groups, key=lambda group: group.level)
     names = {f"{group.number} {group.name}": group for group in groups}
-    kept = names[st.selectbox("Group that stays", list(names), groups.index(top), key=f"tax_merge_{list(names)}")]
+    kept = names[st.selectbox("Group to keep", list(names), groups.index(top), key=f"tax_merge_{list(names)}")]
     others = [group for group in groups if group is not kept]
     lost = [
         f"{group.number} {group.name}: its name"
         + "".join(f", its {what}" for what in ("description", "rule") if getattr(group, what))
         for group in others
     ]
-    st.text(f"All documents go to {kept.number} {kept.name}. This is lost until you choose Undo:")
+    st.text(f"All documents move to {kept.number} {kept.name}. Unless you undo the merge, this is lost:")
     for line in lost:
         st.text(line)
     if st.button("Merge", type="primary", key="tax_merge_do"):

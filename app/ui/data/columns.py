@@ -180,7 +180,7 @@ def _no_text(found: Preview, texts: Sequence[str]) -> str:
     why = [_why_no_text(found, name) for name in texts]
     if not all(why):
         return ""
-    ask = "Is it the text?" if len(texts) == 1 else "Are they the text?"
+    ask = "Is it the text column?" if len(texts) == 1 else "Are they the text columns?"
     better = _likely_text(found, texts)
     return f"{'; '.join(why)}. {ask}" + (f" The longest texts are in {better}." if better else "")
 

@@ -35,7 +35,7 @@ def show_model(shelf: Workspace, name: str) -> None:
     st.markdown(f"Model in use: **{escape_markdown(found.model)}**")
     st.caption(WHAT)
     if busy:
-        st.info(escape_markdown(f"{busy.title} is running. You can change the model when it has ended."))
+        st.info(escape_markdown(f"The job “{busy.title}” is running. You can change the model when it is finished."))
         return
     names = {DEFAULT: DEFAULT_MODEL, STATIC: STATIC_MODEL}
     choice = st.selectbox(
@@ -55,7 +55,7 @@ def show_model(shelf: Workspace, name: str) -> None:
         _show_result(shelf, name, last, found.model)
 
 
-UNDO = "The embeddings of this model are kept. Documents that changed since are embedded first."
+UNDO = "Sonde has kept the embeddings of the previous model. Documents that have changed since are embedded first."
 
 
 def _start(shelf: Workspace, name: str, title: str, *words: str) -> None:
@@ -76,7 +76,7 @@ def _show_result(shelf: Workspace, name: str, job: Job, now: str) -> None:
     if did["switched"] or did["before"] != now:
         return
     label = "Switch anyway" if (found or {}).get("refusal") else "Switch"
-    if st.button(label, key="model-anyway", help="The embeddings are there already. You can undo it."):
+    if st.button(label, key="model-anyway", help="The embeddings already exist. You can undo the switch."):
         words = ["--anyway"] if label != "Switch" else []
         _start(shelf, name, f"Change the model of {name}", "--to", str(did["after"]), *words)
 

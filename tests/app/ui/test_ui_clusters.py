@@ -236,7 +236,7 @@ def test_a_run_of_about_as_many_groups_says_that_they_were_asked_for(pages: Page
     made.topics(names="terms", about=5)
     page = pages.open("clusters", collection="shop")
     [choice] = [each for each in page.segmented_control if each.label == "Level"]
-    assert any(option.endswith(", merged as asked (5)") for option in choice.options)
+    assert any(option.endswith(", merged to your number (5)") for option in choice.options)
     assert "Topics 5" in shown(page)
 
 

@@ -34,8 +34,8 @@ def test_a_run_becomes_a_taxonomy(pages: Pages) -> None:
 def test_a_second_taxonomy_is_made_only_after_it_is_said_what_that_means(pages: Pages, kept: Collection) -> None:
     page = pages.open("clusters", collection="shop", run="cluster:k")
     said = shown(page)
-    assert "This makes another taxonomy, 'taxonomy-2'. What you edited in other ones stays there" in said
-    assert "Merged clusters cannot be split again" in said
+    assert "This makes another taxonomy, 'taxonomy-2'. Your edits in other taxonomies stay there" in said
+    assert "You cannot split merged clusters again" in said
     page.button(key="make_taxonomy").click().run()
     assert page.selectbox(key="run").value == "taxonomy:taxonomy-2"
 
@@ -46,9 +46,9 @@ def test_a_merge_says_what_is_lost_and_keeps_the_group_above(pages: Pages, kept:
     above, below, *_ = [f"{group.number} {group.name}" for group in kept.taxonomy().groups]
     page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
     page.multiselect(key="tax_groups").set_value([below, above]).run()
-    [box] = [box for box in page.selectbox if box.label == "Group that stays"]
+    [box] = [box for box in page.selectbox if box.label == "Group to keep"]
     assert box.value == above, "although the one under it was chosen first"
-    assert f"All documents go to {above}." in shown(page)
+    assert f"All documents move to {above}." in shown(page)
     assert f"{below}: its name, its description" in shown(page)
     page.button(key="tax_merge_do").click().run()
     assert [group.number for group in kept.taxonomy().groups] == [0, 2, 3]

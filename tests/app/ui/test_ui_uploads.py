@@ -155,14 +155,14 @@ def test_a_category_that_is_chosen_as_the_text_is_asked_about(pages: Pages) -> N
     uploader: Any = page.get("file_uploader")[0]
     uploader.set_value([("tickets.csv", f"id,message,category\n{rows}".encode(), "text/csv")]).run()
     assert page.multiselect(key="new-text").value == ["message"]
-    assert "Is it the text?" not in shown(page)
+    assert "Is it the text column?" not in shown(page)
     page.multiselect(key="new-text").set_value(["category"]).run()
     said = [each.value.replace("\\", "") for each in page.warning]
     assert said == [
-        "category has only 12 different values in 600 rows. Is it the text? The longest texts are in message."
+        "category has only 12 different values in 600 rows. Is it the text column? The longest texts are in message."
     ]
     page.multiselect(key="new-text").set_value(["message", "category"]).run()
-    assert "Is it the text?" not in shown(page), "beside the text, it does no harm"
+    assert "Is it the text column?" not in shown(page), "beside the text, it does no harm"
 
 
 TICKETS = "ticket_no,date,channel,message\n" + "".join(
@@ -182,7 +182,7 @@ def test_what_is_no_text_is_asked_about_and_the_text_is_named(pages: Pages) -> N
     ):
         page.multiselect(key="new-text").set_value([column]).run()
         said = [each.value.replace("\\", "") for each in page.warning]
-        assert said == [f"{why}. Is it the text? The longest texts are in message."]
+        assert said == [f"{why}. Is it the text column? The longest texts are in message."]
 
 
 def test_a_column_that_was_the_text_for_a_while_is_kept_again(pages: Pages) -> None:

@@ -50,7 +50,7 @@ def test_the_corrections_of_another_run_are_used_on_request(shop: Collection, so
         in other.err
     )
     made = sonde("label", shop.path, "--labels", ",".join(LABELS), "--name", "labels-2", "--corrections-of", "labels")
-    assert "copied 3 corrections of 'labels' to 'labels-2'" in made.err and "using 3 corrections" in made.err
+    assert "copied 3 corrections from 'labels' to 'labels-2'" in made.err and "using 3 corrections" in made.err
     assert shop.corrections("labels-2") == shop.corrections("labels"), "they stay in the other run"
     given = {each.id: each.name for each in shop.assignments("label:labels-2")}
     assert (given["parcel-1"], given["screen-3"]) == ("battery", "refund")
@@ -59,7 +59,7 @@ def test_the_corrections_of_another_run_are_used_on_request(shop: Collection, so
     assert {each.id: each.labels for each in shop.corrections("labels-2")}["parcel-1"] == ("screen",), "its own win"
     assert "corrections_of" not in shop.run("labels-2").run.parameters
     other = sonde("label", shop.path, "--labels", "good,bad", "--name", "mood", "--corrections-of", "labels")
-    assert "copied 1 correction of 'labels' to 'mood'" in other.err, "none of these; the other labels are not its own"
+    assert "copied 1 correction from 'labels' to 'mood'" in other.err, "none of these; the other labels are not its own"
     again = ("label", shop.path, "--labels", "a,b", "--name", "new", "--corrections-of")
     sonde(*again, "gone").refused("the run 'gone' has no corrections: there are labels, labels-2, mood")
     sonde(*again, "labels", "--no-corrections").refused("--corrections-of needs --corrections", code=2)
