@@ -105,9 +105,7 @@ class Tools:
             float | None, "Keep only hits whose cosine (for lexical, BM25) is at least this; it is no relevance."
         ] = None,
         rerank: Annotated[bool, "Rerank the best hits with a slower, more accurate second stage."] = False,
-        offset: Annotated[
-            int, "Hits to skip: the next_offset of the page before. After rank 50, a hit can come twice."
-        ] = 0,
+        offset: Annotated[int, "Hits to skip: the next_offset of the page before."] = 0,
         collection: Annotated[
             str | None, "A collection's name; all: search every one. Needed if there are several."
         ] = None,

@@ -100,11 +100,12 @@ class FirstStage:
             for place, dense, lexical in zip(waiting, *halves, strict=True):
                 check_wanted()
                 ranked = self._fuse(queries[place], vectors[place], dense, lexical).grouped(self.view.generation.owners)
-                found[place] = found[place].followed_by(ranked, self.view.generation.owners)
-            waiting = [place for place in waiting if found[place].candidates >= depth and depth < passages]
-            waiting = [place for place in waiting if self._settled(found[place], depth) < self.wanted]
+                ranked = found[place].followed_by(ranked, self.view.generation.owners)
+                found[place] = replace(ranked, settled=self._settled(ranked, depth))
+            deeper = [place for place in waiting if found[place].candidates >= depth and depth < passages]
+            waiting = [place for place in deeper if found[place].settled < self.wanted]
             for place in waiting:
-                found[place] = found[place].take(np.arange(self._settled(found[place], depth)))
+                found[place] = found[place].take(np.arange(found[place].settled))
             depth = min(depth * 4, passages)
         return found
 
@@ -121,7 +122,8 @@ class FirstStage:
 
     def _settled(self, ranked: Ranked, depth: int) -> int:
         """Return how many of the ranked documents are unlikely to move at a greater depth."""
-        return min(len(ranked.rows), depth // PER_HIT) if self.settings.mode == "hybrid" else len(ranked.rows)
+        complete = ranked.candidates < depth or depth == self._passages
+        return len(ranked.rows) if complete or self.settings.mode != "hybrid" else min(len(ranked.rows), depth // PER_HIT)
 
     @property
     def _passages(self) -> int:

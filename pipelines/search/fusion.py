@@ -55,7 +55,8 @@ class Ranked:
     """Passages for one query, best first, with the parts of their scores; `candidates` is how many one half found.
 
     `second` holds the second stage's scores, NaN for passages that it did not read; None if no second stage ran.
-    `relevance` is known after a first stage, `weight` if two halves were fused.
+    `relevance` is known after a first stage, `weight` if two halves were fused. `settled` is how many of the first
+    passages are unlikely to move if more are searched for.
     """
 
     rows: np.ndarray
@@ -66,6 +67,7 @@ class Ranked:
     second: np.ndarray | None = None
     relevance: np.ndarray | None = None
     weight: FusionWeight | None = None
+    settled: int = 0
 
     def take(self, places: np.ndarray) -> "Ranked":
         """Return the passages at these positions."""
@@ -80,6 +82,7 @@ class Ranked:
             lexical=lexical,
             second=second,
             relevance=relevance,
+            settled=int(np.count_nonzero(places < self.settled)),
         )
 
     def reranked(self, scores: np.ndarray, second: np.ndarray) -> "Ranked":
@@ -94,7 +97,8 @@ class Ranked:
         rows, scores, dense, lexical, second = (_column(column) for column in columns)
         assert rows is not None and scores is not None
         most, relevance = max(part.candidates for part in parts), _column([part.relevance for part in parts])
-        return cls(rows, scores, dense, lexical, most, second, relevance, parts[0].weight)
+        settled = sum(part.settled for part in parts)
+        return cls(rows, scores, dense, lexical, most, second, relevance, parts[0].weight, settled)
 
     def grouped(self, owners: np.ndarray) -> "Ranked":
         """Keep only the best passage of each document."""

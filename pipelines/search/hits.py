@@ -110,7 +110,8 @@ def _kept(
             return Collapsed(above), reranking
         needed = settings.k + settings.offset
         kept = collapse(stage.view, above, needed)
-        if len(kept.ranked.rows) >= needed or len(above.rows) < stage.wanted or stage.wanted >= deepest:
+        enough = kept.ranked.settled >= needed  # the others would move, and pages would not fit together
+        if enough or len(above.rows) < stage.wanted or stage.wanted >= deepest:
             return kept, reranking
         stage = replace(stage, settings=replace(stage.settings, k=stage.settings.k + DEEPER * stage.wanted))
         [ranked] = stage.run([query], vector[None])

@@ -152,3 +152,18 @@ def test_pages_fit_together_and_lose_nothing(seed: int, size: int, tmp_path_fact
     assert [text[hit.id] for hit in pages] == first
     assert sorted(key for hit in pages for key in (hit.id, *hit.copies)) == sorted(every)
     assert np.all(np.diff([hit.score for hit in pages]) <= 0)
+
+
+@pytest.mark.parametrize("rerank", [False, True])
+def test_pages_beyond_the_first_depth_fit_together(rerank: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Copies pushed documents into a page whose rank a deeper search changes: later pages repeated them."""
+    chance = random.Random(3)
+    made = [" ".join(chance.choices(WORDS, k=12)) for _ in range(400)]
+    rows = [{"text": text + "." * copy} for text in made for copy in range(chance.choice([1, 1, 2, 4]))]
+    collection = indexed([{"id": str(n), **row} for n, row in enumerate(rows)], tmp_path_factory, "deep")
+    for query in made[:3]:
+        query = " ".join(query.split()[:3])
+        long = [hit.id for hit in collection.search(query, k=120, rerank=rerank)]
+        pages = [hit.id for at in range(0, 120, 10) for hit in collection.search(query, offset=at, rerank=rerank)]
+        assert pages == long
+        assert len(set(pages)) == 120
