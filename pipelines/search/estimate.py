@@ -79,6 +79,9 @@ class Estimate:
 
 def shares(told: QueryWords, bm25: np.ndarray) -> np.ndarray:
     """Return float [n], the share of the query's words that passages with these scores have, 0 to 1."""
-    if told.information <= 0:
-        return np.zeros(len(bm25))
-    return np.clip(bm25 / told.information, 0.0, 1.0)
+    return np.minimum(multiples(told, bm25), 1.0)
+
+
+def multiples(told: QueryWords, bm25: np.ndarray) -> np.ndarray:
+    """Return float [n], scores as multiples of what a passage gets that has each word once; 0 or more."""
+    return np.maximum(bm25 / told.information, 0.0) if told.information > 0 else np.zeros(len(bm25))

@@ -13,8 +13,8 @@ from ...indexer.lexical import QueryWords
 from ...indexer.progress import check_wanted
 from ...indexer.store.view import View
 from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
-from .estimate import Estimate, shares
-from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank
+from .estimate import Estimate, multiples, shares
+from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank, scaled
 from .relevance import lexical_relevance
 from .settings import DEPTH, SearchDefaults, SearchSettings
 from .shards import GatheredDense, ShardedDense, joined_dense
@@ -176,13 +176,11 @@ class FirstStage:
     def _alone(self, query: str, dense: Candidates | None, lexical: Candidates | None) -> Ranked:
         """Return the candidates of the only half, with their relevance."""
         if dense is not None:
-            relevant = self.estimate.relevance(
-                dense, dense.scores, convex(dense.scores, np.zeros(len(dense.rows)), 1.0)
-            )
+            relevant = self.estimate.relevance(dense, dense.scores, scaled(dense.scores, DEPTH))
             return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows), relevance=relevant)
         if lexical is None:
             return NOTHING
-        relevant = lexical_relevance(shares(self.estimate.query_words(query), lexical.scores))
+        relevant = lexical_relevance(multiples(self.estimate.query_words(query), lexical.scores))
         return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows), relevance=relevant)
 
     def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:

@@ -30,6 +30,12 @@ def convex(dense: np.ndarray, lexical: np.ndarray, weight: float = WEIGHT) -> np
     return weight * _scaled(dense, low, high) + (1 - weight) * _scaled(lexical, 0.0, lexical.max(initial=0.0))
 
 
+def scaled(scores: np.ndarray, first: int) -> np.ndarray:
+    """Return scores, best first, scaled so that the `first` ones lie in 0..1; those behind them are below 0."""
+    some = scores[:first]
+    return _scaled(scores, some[-1], some[0]) if len(some) else scores
+
+
 def _scaled(scores: np.ndarray, low: float, high: float) -> np.ndarray:
     return (scores - low) / (high - low) if high > low else np.ones_like(scores) * (high > 0)
 

@@ -146,12 +146,13 @@ def lexical_relevance(words: np.ndarray) -> np.ndarray:
     """Return float64 [n], the relevance of hits of a search by words alone.
 
     Args:
-        words: float [n], the share of the query's words that each has, weighted by rarity, 0 to 1; best first.
+        words: float [n], their BM25 scores as multiples of what a passage gets that has each word once; best first.
     """
     if not len(words):
         return np.empty(0)
-    drop = words - words[0]
-    return _chance(LEXICAL_STEEP * (words[0] - LEXICAL_MIDDLE)) * _chance(BASE + (DROP + DROP_OF_WORDS) * drop)
+    drop = (words - words[0]) / max(float(words[0]), 1.0)  # words that are repeated do not count as missing elsewhere
+    whole = min(float(words[0]), 1.0)
+    return _chance(LEXICAL_STEEP * (whole - LEXICAL_MIDDLE)) * _chance(BASE + (DROP + DROP_OF_WORDS) * drop)
 
 
 def _chance(odds: "np.ndarray | float") -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from command_line import Command
 from default_model import default_model
 from fake_encoder import FakeEncoder
+from kill_corpus import WORDS
 
 import sonde as package
 from sonde.indexer.encoder.scale import DEFAULT_SCALE, REFERENCE, SimilarityScale, measured_scale
@@ -21,8 +23,8 @@ from sonde.pipelines.search.weighting import LEAST, FusionWeight
 SCALE = SimilarityScale(0.2, 0.6)
 
 
-def chance(odds: float) -> float:
-    return 1 / (1 + math.exp(-odds))
+def chance(odds: Any) -> Any:
+    return 1 / (1 + np.exp(-np.asarray(odds)))
 
 
 def test_similarities_of_all_models_fall_on_one_scale() -> None:
@@ -113,6 +115,13 @@ def test_relevance_of_words_alone() -> None:
     assert lexical_relevance(np.array([0.1]))[0] < WEAK and len(lexical_relevance(np.empty(0))) == 0
 
 
+def test_hits_that_all_have_the_words_still_differ() -> None:
+    """Scores above that of one passage of average length were all taken as equal: 200 hits with the same relevance."""
+    found = lexical_relevance(np.array([2.0, 1.8, 1.2]))
+    assert found == pytest.approx(chance(5.4 * 0.57) * chance(0.35 - 9.5 * np.array([0.0, 0.1, 0.4])))
+    assert found[0] > WEAK > found[2]
+
+
 def test_a_users_own_questions_replace_the_estimate() -> None:
     similarities = np.array([0.9, 0.8, 0.7, 0.6, 0.3, 0.2, 0.1, 0.0])
     found = fitted(similarities, similarities > 0.5, 0.45)
@@ -181,6 +190,21 @@ def test_a_page_of_hits_has_the_relevance_that_the_whole_list_has(reviews: Path,
         every = {hit.id: hit.relevance for hit in opened.search("battery screen phone", k=3, mode=mode)}
         pages = [opened.search("battery screen phone", k=1, offset=n, mode=mode) for n in range(len(every))]
         assert {hit.id: hit.relevance for page in pages for hit in page} == every
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
+def test_relevance_does_not_depend_on_how_many_hits_are_wanted(
+    mode: Any, tmp_path: Path, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In dense mode, deeper searches gave the same hit a higher relevance: 0.18, 0.25 and 0.32."""
+    monkeypatch.setattr("sonde.pipelines.search.estimate.known_scale", lambda _: SimilarityScale(0.0, 1.5))
+    chosen = random.Random(1)
+    texts = [" ".join(chosen.choices(WORDS, k=10)) for _ in range(900)]
+    collection = package.index(texts, tmp_path / "c", encoder=encoder)
+    few, many = (collection.search(" ".join(WORDS[:3]), k=k, mode=mode) for k in (10, 400))
+    assert [(hit.id, hit.relevance, hit.weak) for hit in few] == [(hit.id, hit.relevance, hit.weak) for hit in many[:10]]
+    assert len(many) > 200 or mode == "lexical"
+    assert all(0 <= hit.relevance <= many[0].relevance for hit in many[200:])
 
 
 def test_that_nothing_answers_is_said_first(sonde: Command, reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
