@@ -122,8 +122,9 @@ class FirstStage:
 
     def _settled(self, ranked: Ranked, depth: int) -> int:
         """Return how many of the ranked documents are unlikely to move at a greater depth."""
-        complete = ranked.candidates < depth or depth == self._passages
-        return len(ranked.rows) if complete or self.settings.mode != "hybrid" else min(len(ranked.rows), depth // PER_HIT)
+        if self.settings.mode != "hybrid" or ranked.candidates < depth or depth == self._passages:
+            return len(ranked.rows)
+        return min(len(ranked.rows), depth // PER_HIT)
 
     @property
     def _passages(self) -> int:
