@@ -48,13 +48,19 @@ class GroupTools(CountTools):
     def list_taxonomy(
         self,
         taxonomy: Run = None,
-        number: Annotated[int | None, "Return only this group, with its path, rule, source and examples."] = None,
+        number: Annotated[
+            int | None, "Return only this group, with its path, rule, examples and the groups inside it."
+        ] = None,
         depth: Annotated[int | None, "Levels to list, from the top; by default all."] = None,
         k: Groups = 50,
         offset: Offset = 0,
         collection: Name = None,
     ) -> dict[str, Any]:
-        """List the groups of a taxonomy in the order of the tree, with their documents; people keep and edit these."""
+        """List the groups of a taxonomy in the order of the tree, with their documents; people keep and edit these.
+
+        `documents` are those of a group itself, `total` includes the groups below it. One group, by `number`, also
+        lists the groups directly below it as `inside`.
+        """
         _check_page(k, offset)
         if depth is not None and depth < 1:
             raise out_of_range("depth", depth, "give 1 or more")
@@ -64,7 +70,8 @@ class GroupTools(CountTools):
             if number not in known:
                 said = f"there is no group {number}: `list_taxonomy` without a number lists the {len(known):,} groups"
                 raise SondeError(said, code="not-found", field="number", value=number)
-            return {"name": found["name"], "group": _short(known[number], VALUE)}
+            below = [_short({name: each[name] for name in ROW}) for each in known.values() if each["parent"] == number]
+            return {"name": found["name"], "group": _short(known[number], VALUE) | filled(inside=below[:MOST_VALUES])}
         groups = [each for each in found["groups"] if depth is None or each["level"] < depth]
         rows = [_short({name: each[name] for name in ROW}) for each in groups[offset : offset + k]]
         more = filled(

@@ -189,7 +189,8 @@ class Tools:
     ) -> dict[str, Any]:
         """Give each text the label that fits it best, from the labels' names and descriptions alone.
 
-        `none` in the answer is each text's chance, 0 to 1, that no label fits.
+        `probabilities` are those of the labels in the answer, compared with the other labels. `none` is each text's
+        chance, 0 to 1, that no label fits.
         """
         if len(labels) == 1:
             raise UsageError(f"{next(iter(labels))!r} is the only label: give two or more", field="labels")
@@ -198,7 +199,12 @@ class Tools:
         if too_long := next((each for each in texts if len(each) > LONGEST), None):
             raise UsageError(f"a text has {len(too_long):,} characters; the maximum is {LONGEST:,}", field="texts")
         found = self._one(collection).classify(texts, labels, none=none)
-        return {"labels": [each.label for each in found], "none": [_rounded(each.none) for each in found]}
+        best = [max(each.scores.values()) for each in found]
+        return {
+            "labels": [each.label for each in found],
+            "probabilities": [_rounded(value) for value in best],
+            "none": [_rounded(each.none) for each in found],
+        }
 
     def _search_all(self, query: str, options: dict[str, Any], k: int, offset: int) -> dict[str, Any]:
         """Return k hits of all collections by relevance, which is comparable between them, from an offset on."""

@@ -135,6 +135,7 @@ def test_labels(reviews_collection: Collection) -> None:
     asked = {"texts": ["the battery died", "screen broke"], "labels": {"battery": "", "screen": ""}}
     found = call(server_of(reviews_collection), "label", **asked)
     assert found["labels"] == ["battery", "screen"] and all(0 < none < 0.5 for none in found["none"])
+    assert len(found["probabilities"]) == 2 and all(0.5 < each <= 1 for each in found["probabilities"])
 
 
 def test_an_assistant_is_told_what_there_is(reviews_collection: Collection) -> None:
