@@ -203,13 +203,16 @@ class LexicalIndex:
             ]  # fmt: skip
 
     def misspelled(self, word: str, k: int = 32) -> np.ndarray:
-        """Return int64 [m], m at most k: rows of passages with a word that differs from a word by a letter or two.
+        """Return int64 [m], m at most k: rows of passages with a word that continues the given one or is similar.
 
-        Two letters may differ from six letters on, and only if there is no word that differs by one.
+        It differs by one letter, or from six letters on by two; only if there is no closer word.
         """
         terms = {term for code in self.languages for term in analyzer(code).query_terms(word)}
-        for distance in (1, 2) if len(word) > 5 else (1,):
-            nearly = [Query.fuzzy_term_query(self._schema, "text", term, distance=distance) for term in terms]
+        for distance in (0, 1, 2) if len(word) > 5 else (0, 1):
+            nearly = [
+                Query.fuzzy_term_query(self._schema, "text", term, distance=distance, prefix=not distance)
+                for term in terms
+            ]
             rows = self._hits(Query.boolean_query([(Occur.Should, each) for each in nearly]), k)[1]
             if len(rows):
                 return rows

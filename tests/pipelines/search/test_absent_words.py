@@ -24,11 +24,12 @@ def test_words_that_no_document_has_are_named(tmp_path: Path) -> None:
 
 def test_a_similar_word_is_suggested_for_one_that_no_document_has(tmp_path: Path) -> None:
     rows = [{"id": str(n), "title": "Care", "text": f"the battery of phone {n} died"} for n in range(199)]
-    rows += [{"id": "199", "title": "Leukemia", "text": "a disease; so is asthma"}]
+    rows += [{"id": "199", "title": "Leukemia", "text": "a disease; so is asthma, and a lek is none"}]
     encoder: Any = FakeEncoder()
     opened = index(rows, tmp_path / "c.sonde", id="id", text="text", title="title", encoder=encoder)
     for query, note in (
         ("what is lukemia", "no document has the word 'lukemia' (did you mean 'leukemia'?)"),
+        ("leuke", "no document has the word 'leuke' (did you mean 'leukemia'?)"),
         ("batery", "no document has the word 'batery' (did you mean 'battery'?)"),
         ("zorblax astma", "no document has the words 'zorblax', 'astma' (did you mean 'asthma'?)"),
         ("dye4", "no document has the word 'dye4'"),
