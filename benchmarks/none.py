@@ -28,10 +28,11 @@ from sonde.indexer.store.view import document_vectors, normalized
 from sonde.pipelines.label import make_labels
 from sonde.pipelines.label.carry import adjusted
 from sonde.pipelines.label.labels import probabilities
-from sonde.pipelines.label.margins import Margins
-from sonde.pipelines.label.none import CONFORMAL, chances, evidence, recalibrated, refused
+from sonde.pipelines.label.margins import LabelTexts, Margins, label_corpus
+from sonde.pipelines.label.none import CONFORMAL, chances, evidence, recalibrated, refusal, refused
 from sonde.pipelines.label.review import UNCERTAIN
 from sonde.pipelines.label.scores import adapted_margins, label_vectors
+from sonde.pipelines.label.settings import LabelSettings
 
 DRAWS = 5
 FITTED = ("opentrivia", "banking77", "arxiv")
@@ -151,6 +152,11 @@ def tell(vectors: np.ndarray, truth: np.ndarray, names: np.ndarray) -> dict[str,
     few = np.sort(np.random.default_rng(0).choice(len(names), min(8, len(names) // 3), replace=False))
     found = {f"{key}, few labels": value for key, value in of_labels(vectors, truth, names, few).items()}
     found = {key: round(float(value), 3) for key, value in found.items()}
+    quarter = np.setdiff1d(np.arange(len(names)), left_out(len(names))[0])
+    for what, kept in (("all labels", np.arange(len(names))), ("a quarter left out", quarter), ("few labels", few)):
+        for count in (10, 20, 40):
+            errors = [after_corrections(vectors, truth, names, kept, count, seed) for seed in range(DRAWS)]
+            found[f"error, {what}, {count} random corrections"] = round(float(np.mean(errors)), 3)
     found |= {f"{key}, all labels": round(float(value), 3) for key, value in all_labels.items()}
     found |= {key: round(float(np.nanmean([row[key] for row in rows])), 3) for key in rows[0]}
     return found | {
@@ -174,6 +180,21 @@ def of_labels(
         for what, best in (("softmax", softmax), ("stored", stored))
     }
     return {"error, softmax": calibration(softmax, right), "error, stored": calibration(stored, right), **sure}
+
+
+def after_corrections(
+    vectors: np.ndarray, truth: np.ndarray, names: np.ndarray, kept: np.ndarray, count: int, seed: int
+) -> float:
+    """Return the calibration error of the other texts when some, drawn at random, have been corrected."""
+    known = np.sort(np.random.default_rng(seed).choice(len(truth), count, replace=False))
+    own = (truth[known][:, None] == kept[None]).astype(float)
+    corpus = LabelTexts(vectors, [str(place) for place in range(len(vectors))], lambda _: [], known, own)
+    settings = LabelSettings()
+    margins = label_corpus(corpus, (), names[kept], "similarity", None, settings)
+    none, _ = refusal(corpus, names[kept], settings)
+    right = kept[margins.margins.argmax(axis=1)] == truth
+    others = np.setdiff1d(np.arange(len(truth)), known)
+    return calibration(margins.probabilities(False, none).max(axis=1)[others], right[others])
 
 
 def promised(none: np.ndarray, foreign: np.ndarray, known: np.ndarray) -> float:

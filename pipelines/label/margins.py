@@ -104,6 +104,10 @@ AT_ONCE = 32
 """Texts judged between two entries of the journal, and so lost if the process is killed."""
 EASE = 2.0
 """Margins of adapted labels are divided by this value; best of five on the sets that `none.py` is fitted to."""
+EASES, FIRMNESS = np.geomspace(0.7, 12.0, 60), 10.0
+"""The values that corrections can replace it by, and the weight of the prior that keeps it."""
+FEW_CORRECTIONS, MANY_CORRECTIONS = 10, 50
+"""Corrections that show how well the labels fit the whole corpus: with "none of these" among them, and without."""
 PROBE = 16
 """Texts judged before a time budget is converted to a number of texts."""
 
@@ -142,6 +146,7 @@ class Margins:
         held_back: Number of held-back texts.
         before: float [n, labels], the margins before they were adjusted to the corrections; the same if None.
         adapted: Whether they are those of labels that adapted to the corpus, without a judge.
+        ease: What the margins of adapted labels are divided by.
     """
 
     margins: np.ndarray
@@ -151,12 +156,13 @@ class Margins:
     held_back: int = 0
     before: np.ndarray | None = None
     adapted: bool = False
+    ease: float = EASE
 
     def probabilities(self, multi_label: bool, none: np.ndarray | None = None) -> np.ndarray:
         """Return the probability of each label, float64 [n, labels].
 
         Labels that have adapted to a corpus are too sure: of banking77's texts with a probability above 0.95, 80 % were
-        right, and 10 % with eight of its 77 labels. So their margins are divided by `EASE`, and a label's probability
+        right, and 10 % with eight of its 77 labels. So their margins are divided by `ease`, and a label's probability
         is the chance that any label fits times the label's share of it.
 
         Args:
@@ -165,7 +171,7 @@ class Margins:
         """
         if not self.adapted:
             return probabilities(self.margins, multi_label)
-        shares = softmax(self.margins / EASE)
+        shares = softmax(self.margins / self.ease)
         return shares if none is None else shares * (1 - none)[:, None]
 
 
@@ -189,13 +195,38 @@ def label_corpus(
     adapt = len(corpus) >= ENOUGH and not settings.multi_label
     similar = adapted_margins(corpus.vectors, of_labels, settings.seed) if adapt else plain
     if judge is None:
-        return Margins(learned(similar, corpus, settings.multi_label), before=similar, adapted=adapt)
+        ease = eased(similar[corpus.known], corpus.truth) if adapt and tell_of_all(corpus.truth) else EASE
+        return Margins(learned(similar, corpus, settings.multi_label), before=similar, adapted=adapt, ease=ease)
     asking = _Asking(corpus, labels, judge, settings, shortlist(similar, settings), journal, notify)
     found = asking.run(similar)
     if engine != "ensemble":
         return found
     before = None if found.before is None else together(similar, found.before, settings.multi_label)
     return replace(found, margins=together(similar, found.margins, settings.multi_label), before=before)
+
+
+def tell_of_all(truth: np.ndarray) -> bool:
+    """Return whether corrections show how well the labels fit the whole corpus.
+
+    A person who only marks the texts that fit no label, or only those that fit one, says little about the others.
+
+    Args:
+        truth: float [m, labels], 1 for each label of a corrected text; all 0 for "none of these".
+    """
+    labelled = (truth > 0).any(axis=1)
+    return bool(labelled.any()) and len(truth) >= (MANY_CORRECTIONS if labelled.all() else FEW_CORRECTIONS)
+
+
+def eased(margins: np.ndarray, truth: np.ndarray) -> float:
+    """Return what margins are divided by so that the corrected labels are as likely as possible, with a prior.
+
+    Args:
+        margins: float [m, labels], those of the corrected texts before anything was learned from them.
+        truth: float [m, labels], 1 for each label of a corrected text; all 0 for "none of these".
+    """
+    shares = np.stack([(softmax(margins / ease) * truth).sum(axis=1) for ease in EASES])
+    missed = -np.log(np.maximum(shares[:, (truth > 0).any(axis=1)], 1e-9)).sum(axis=1)
+    return float(EASES[np.argmin(missed + FIRMNESS * np.log(EASES / EASE) ** 2)])
 
 
 def learned(margins: np.ndarray, corpus: LabelTexts, multi_label: bool) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...indexer.store.view import normalized
 from .labels import log_odds, sigmoid
-from .margins import LabelTexts
+from .margins import LabelTexts, tell_of_all
 from .scores import ENOUGH, adapted
 from .settings import LabelSettings
 from .solvers import euclidean_kmeans, minimise
@@ -43,7 +43,7 @@ FEW_WEIGHT, FEW_OFFSET = -9.388, 2.195
 HALF = 0.5
 """Chance of none from which a text is refused, without a promised rate."""
 CONFORMAL = 50
-"""Minimum number of corrections to measure the promised rate on them, and to recalibrate the chances."""
+"""Minimum number of corrections to measure the promised rate on them."""
 GRIP = 0.25
 """Weight of the prior that keeps the chances as they are when corrections recalibrate them."""
 
@@ -62,7 +62,7 @@ def refusal(
 
 
 def recalibrated(chances: np.ndarray, known: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return chances of none that agree with the corrections, float64 [n]; unchanged with fewer than 50 corrections.
+    """Return chances of none that agree with the corrections, float64 [n]; unchanged if these tell too little.
 
     The log-odds get a factor and an offset (Platt scaling), fitted to the corrections with a prior near 1 and 0.
 
@@ -71,7 +71,7 @@ def recalibrated(chances: np.ndarray, known: np.ndarray, truth: np.ndarray) -> n
         known: int64 [m], the corrected texts.
         truth: float [m, labels], 1 for each label of a corrected text; all 0 for "none of these".
     """
-    if len(known) < CONFORMAL:
+    if not tell_of_all(truth):
         return chances
     odds, none = log_odds(chances, multi_label=True), ~(truth > 0).any(axis=1)
 

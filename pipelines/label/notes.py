@@ -9,7 +9,8 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..search.foreign import languages_of
 from .labels import NONE_NAME, Label
-from .none import CONFORMAL, HALF
+from .margins import FEW_CORRECTIONS, tell_of_all
+from .none import HALF
 from .outcome import LabelReport
 from .settings import LabelSettings
 
@@ -59,11 +60,11 @@ def few_nones(truth: np.ndarray) -> tuple[str, ...]:
         truth: float [corrected, labels], 1 for each label of a corrected document; all 0 for "none of these".
     """
     nones = int((~truth.any(axis=1)).sum())
-    if not nones or len(truth) >= CONFORMAL:
+    if not nones or tell_of_all(truth):
         return ()
     verb = "changes only its own document" if nones == 1 else "change only their own documents"
     said = f"{counted(nones, 'correction')} to {NONE_NAME!r} {verb}: Sonde learns from such corrections"
-    return (f"{said} if a run has {CONFORMAL} corrections or more",)
+    return (f"{said} if a run has {FEW_CORRECTIONS} corrections or more, one of them with a label",)
 
 
 def untrained(view: View) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ def _takes_most(report: LabelReport, name: str) -> bool:
 def _of_none(report: LabelReport, settings: LabelSettings, none: np.ndarray | None) -> list[str]:
     if NONE_NAME in report.counts or none is None:
         return []
-    correcting = f"correct 50 documents or more, some of them to {NONE_NAME!r}, and label again"
+    correcting = f"correct 20 documents at random, some of them to {NONE_NAME!r}, and label again"
     if settings.promise is not None:
         return [f"no document was refused: if some fit no label, give a larger {arg('promise')}, or {correcting}"]
     if settings.none:

@@ -15,8 +15,8 @@ from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import array_of, assignments_of, find_run
 from sonde.indexer.store.view import document_vectors
 from sonde.pipelines.label import LabelSettings, classify, make_labels
-from sonde.pipelines.label.labels import NONE, Label, probabilities
-from sonde.pipelines.label.margins import Margins
+from sonde.pipelines.label.labels import NONE, Label, probabilities, softmax
+from sonde.pipelines.label.margins import EASE, Margins, eased
 from sonde.pipelines.label.none import _towards_neighbours, chances, evidence, recalibrated, refused
 from sonde.pipelines.label.outcome import beside_refusal, closeness, decide, doubtful
 from sonde.pipelines.label.scores import adapted_margins, label_vectors
@@ -100,7 +100,7 @@ def test_a_promise_is_kept_with_fifty_corrections() -> None:
     assert 0.08 <= float(np.mean(rates)) <= 0.12
 
 
-def test_fifty_corrections_recalibrate_the_chances() -> None:
+def test_corrections_recalibrate_the_chances() -> None:
     rng = np.random.default_rng(1)
     right = rng.uniform(0.02, 0.98, 4_000)
     none = rng.random(4_000) < right
@@ -109,7 +109,23 @@ def test_fifty_corrections_recalibrate_the_chances() -> None:
     truth = np.where(none[known, None], [[0.0, 0.0]], [[1.0, 0.0]])
     found = recalibrated(wrong, known, truth)
     assert abs(found.mean() - none.mean()) < 0.05 < abs(wrong.mean() - none.mean())
-    assert recalibrated(wrong, known[:49], truth[:49]) is wrong
+    assert recalibrated(wrong, known[:9], truth[:9]) is wrong
+    few = [recalibrated(wrong, known[n : n + 20], truth[n : n + 20]) for n in range(0, 300, 20)]
+    assert abs(np.mean(few) - none.mean()) < 0.05
+    only_nones, only_labels = known[~truth.any(axis=1)], known[truth.any(axis=1)]
+    assert recalibrated(wrong, only_nones, np.zeros((len(only_nones), 2))) is wrong, "they say nothing of the others"
+    assert recalibrated(wrong, only_labels[:49], np.eye(2)[np.zeros(49, int)]) is wrong
+    assert recalibrated(wrong, only_labels[:50], np.eye(2)[np.zeros(50, int)]).mean() < wrong.mean()
+
+
+def test_corrections_show_how_sure_margins_are() -> None:
+    rng = np.random.default_rng(2)
+    margins = rng.normal(size=(400, 4)) * 4
+    for ease in (1.0, 2.0, 5.0):
+        shares = softmax(margins / ease)
+        drawn = (rng.random((400, 1)) < shares.cumsum(axis=1)).argmax(axis=1)
+        assert eased(margins, np.eye(4)[drawn]) == pytest.approx(ease, rel=0.25)
+    assert eased(margins[:1], np.zeros((1, 4))) == pytest.approx(EASE, rel=0.03), "a prior keeps it"
 
 
 def test_a_label_that_takes_a_third_by_narrow_margins_is_named() -> None:
