@@ -19,7 +19,7 @@ from ...api import Collection
 from ..jobs.panel import may_start, start
 from ..page import HEAT, chips, empty, escape_markdown, show_text, shown_score, theme
 from ..workspace import Workspace, may_write
-from .cards import options_of
+from .cards import filter_of, options_of
 
 SHORT = 300
 NMI = "Normalised mutual information: 1 means identical. Chance gives more than 0, and more for more groups."
@@ -56,8 +56,7 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
 def _contrast(_collection: Collection, kind: RunKind, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
     del key
-    quoted = kind.column(run).replace('"', '""')
-    return _collection.contrast([f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
+    return _collection.contrast([filter_of(kind.column(run), number) for number in (one, two)], SAMPLE)
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
