@@ -43,11 +43,14 @@ def show_export(collection: Collection, run: Run, item: Item, key: str) -> None:
 ALL_COLUMNS = "All columns"
 
 
-def choose_export_columns(collection: Collection, key: str) -> list[str] | None:
-    """Let the columns of a download be chosen, and return them; None for all, which also an empty choice means."""
+def choose_export_columns(collection: Collection, key: str, known: list[str] | None = None) -> list[str] | None:
+    """Let the columns of a download be chosen, and return them; None for all, which also an empty choice means.
+
+    Those of an export of documents can be chosen, unless `known` names others.
+    """
     with st.expander("Columns of the download"):
         chosen = st.multiselect(
-            "Columns", collection.export_columns(), key=f"{key}_columns", placeholder=ALL_COLUMNS,
+            "Columns", known or collection.export_columns(), key=f"{key}_columns", placeholder=ALL_COLUMNS,
             help="Without a choice, the file has all columns.",
         )  # fmt: skip
     return chosen or None

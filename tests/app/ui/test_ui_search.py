@@ -18,6 +18,7 @@ from ui_overview import kept_job, shop, topics
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
+from sonde.app.ui.search import aside
 from sonde.app.ui.search.filters import _fields
 from sonde.app.ui.search.hits import lit
 from sonde.indexer.errors import SondeError
@@ -291,6 +292,29 @@ def test_exports(tmp_path: Path) -> None:
     assert lines[0].endswith("metadata.score")
     assert '"a ""b"", c"' in "".join(lines)
     assert [json.loads(line)["id"] for line in to_jsonl(found).splitlines()] == [hit.id for hit in found]
+    some = ["metadata.score", "id", "title"]
+    table = to_csv(found, some).decode().splitlines()
+    assert sorted(table) == ['7,1,"a ""b"", c"', "8,2,Ticket 2", "metadata.score,id,title"]
+    assert {tuple(json.loads(line).items()) for line in to_jsonl(found, some).splitlines()} == {
+        (("metadata.score", 7), ("id", "1"), ("title", 'a "b", c')),
+        (("metadata.score", 8), ("id", "2"), ("title", "Ticket 2")),
+    }
+
+
+def test_the_columns_of_exported_hits_are_chosen(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.collection(rows=[row | {"score": 7} for row in DAYS[:9]])
+    asked: list[Any] = []
+    monkeypatch.setattr(aside, "to_csv", lambda _, columns: asked.append(columns) or b"")
+    offered: dict[str, Any] = {}
+    monkeypatch.setattr(aside.st, "download_button", lambda label, data, *_, **__: offered.update({label: data}))
+    page = pages.open("search", q="parcel")
+    box = page.multiselect(key="hits_columns")
+    assert (box.value, box.placeholder) == ([], "All columns")
+    assert box.options[:3] == ["rank", "id", "title"] and box.options[-1] == "metadata.score"
+    offered["CSV"]()
+    box.set_value(["id", "stars"]).run()
+    offered["CSV"]()
+    assert asked == [None, ["id", "stars"]]
 
 
 @pytest.fixture(scope="module")
