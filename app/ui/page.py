@@ -18,7 +18,7 @@ from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import Item, Run
 from ..api import Collection
 from .launch import UiSettings
-from .words import in_pages, without_folders, without_paths
+from .words import explained, in_pages, without_folders, without_paths
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
 _TOGETHER = re.compile(
@@ -220,6 +220,11 @@ def submitted(label: str, missing: str, *, on: DeltaGenerator | None = None, **l
 def shortened(text: str, length: int) -> str:
     """Return a text, or its beginning and an ellipsis."""
     return text if len(text) <= length else text[:length] + " …"
+
+
+def help_of(*measures: str) -> dict[str, Any]:
+    """Return the settings of a table's columns that are measures: the heading of each explains it."""
+    return {name: st.column_config.Column(help=explained(name)) for name in measures}
 
 
 PAGES = {

@@ -55,6 +55,35 @@ PLACES = {
     "verify": "Verify (Data page, Health)",
 }
 """Where a page does what a command of `sonde` does. Other commands keep their names: they exist only there."""
+MEASURES = {
+    "accuracy": "the share of documents whose labels are the true ones, 0 to 1; 1 means all of them",
+    "ARI": (
+        "how much two groupings agree (adjusted Rand index), 1 at most; "
+        "1 means the same groups, and 0 as much as by chance"
+    ),
+    "coherence": "how often the top words of a group share a text (NPMI), -1 to 1; 1 means always, 0 as by chance",
+    "diversity": "the share of different words among the top words of all groups, 0 to 1; 1 means that none repeats",
+    "F1": "the harmonic mean of precision and recall of a label, 0 to 1; 1 means that both are 1",
+    "judged@10": "the share of the first ten hits that were judged, 0 to 1; the others count as not relevant",
+    "macro F1": "the mean F1 of all labels, rare ones count as much as others, 0 to 1; 1 means no mistake",
+    "MAP@100": "precision at each relevant hit, averaged, 0 to 1; 1 means that all relevant documents come first",
+    "MRR@10": "1 divided by the rank of the first relevant hit, averaged, 0 to 1; 1 means that it is always first",
+    "nDCG@10": "how good the first ten hits are, 0 to 1; 1 means the best order, relevant ones at the top",
+    "NMI": (
+        "how much two groupings agree (normalised mutual information), 0 to 1; "
+        "1 means the same groups, and chance gives more than 0"
+    ),
+    "precision": "of the documents with a label, the share that rightly has it, 0 to 1; 1 means all of them",
+    "purity": "the share of documents in the main class of their cluster, 0 to 1; 1 means one class in each cluster",
+    "recall": "of the documents that belong to a label, the share that has it, 0 to 1; 1 means all of them",
+    "recall@10": "for an index: the share of the ten nearest passages that it finds, 0 to 1; 1 means all of them",
+    "recall@100": "the share of the relevant documents among the first 100 hits, 0 to 1; 1 means all of them",
+    "silhouette": "how much nearer documents are to their own group than to the next one, -1 to 1; 1 means well apart",
+    "stability": "how well groups come back when clustering is repeated, 0 to 1; 1 means always the same ones",
+    "stability of topics": "the ARI between groups of repeated runs, 1 at most; 1 means always the same, 0 chance",
+    "V-measure": "the same number as NMI, 0 to 1; 1 means that clusters and classes are the same",
+}
+"""What measures say, their range and their direction, as docs/glossary.md has it."""
 _SETTING = re.compile(r"\bset (?:format(?: to (\w+))?|encoding)$")
 """Settings of readers that no page has, at the end of messages about an uploaded file."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =][A-Z]{2,}\b)?")
@@ -66,6 +95,12 @@ _PATH = re.compile(r"""(?<![\w./:~-])(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s:'"`,;()]+)*
 def label(field: str) -> str:
     """Return an argument or a setting as the pages call it: "Minimum size" for `min_size`."""
     return LABELS.get(field, field.replace("_", " "))
+
+
+def explained(measure: str) -> str:
+    """Return what a measure says as a sentence, for the help of a widget."""
+    said = MEASURES[measure]
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def in_pages(sentence: str) -> str:

@@ -211,8 +211,8 @@ def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Co
     clustered.cluster("other", k=2, refits=0)
     page = pages.open("clusters", collection="shop", part="compare")
     helps = {metric.label: metric.proto.help for metric in page.metric}
-    assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
-    assert "0 is expected by chance" in helps["ARI"]
+    assert "chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
+    assert "0 as much as by chance" in helps["ARI"]
 
 
 def test_a_level_that_was_reduced_is_named_and_has_no_figures_of_other_groups(pages: Pages) -> None:

@@ -6,7 +6,6 @@ import html
 import json
 import re
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,6 @@ from sonde.pipelines.analysis.describe import example_queries
 from sonde.pipelines.search.facets import Facet, choices_among, facets
 from sonde.pipelines.search.filters import documents_where
 from sonde.pipelines.search.filters.compile import among, between, containing, every
-from sonde.pipelines.search.tables import to_csv, to_jsonl
 
 DAYS = [
     {"id": str(n), "text": f"Parcel number {n} came late to the door.", "title": f"Ticket {n}", "stars": n % 5,
@@ -280,25 +278,6 @@ def test_hits_on_the_map(pages: Pages) -> None:
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)  # type: ignore[attr-defined]
     assert [trace["type"] for trace in figure["data"]] == ["scattergl", "scattergl"]
     assert len(figure["data"][1]["text"]) == 100
-
-
-def test_exports(tmp_path: Path) -> None:
-    rows = [DAYS[1] | {"score": 7, "title": 'a "b", c'}, DAYS[2] | {"score": 8}]
-    found = index(rows, tmp_path / "c.sonde", id="id", encoder=FakeEncoder()).search("parcel")  # type: ignore[arg-type]
-    lines = to_csv(found).decode().splitlines()
-    assert lines[0].startswith(
-        "rank,id,title,relevance,score,dense,lexical,rerank,passage,text,stars,price,day,ok,tags,code,kind"
-    )
-    assert lines[0].endswith("metadata.score")
-    assert '"a ""b"", c"' in "".join(lines)
-    assert [json.loads(line)["id"] for line in to_jsonl(found).splitlines()] == [hit.id for hit in found]
-    some = ["metadata.score", "id", "title"]
-    table = to_csv(found, some).decode().splitlines()
-    assert sorted(table) == ['7,1,"a ""b"", c"', "8,2,Ticket 2", "metadata.score,id,title"]
-    assert {tuple(json.loads(line).items()) for line in to_jsonl(found, some).splitlines()} == {
-        (("metadata.score", 7), ("id", "1"), ("title", 'a "b", c')),
-        (("metadata.score", 8), ("id", "2"), ("title", "Ticket 2")),
-    }
 
 
 def test_the_columns_of_exported_hits_are_chosen(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
