@@ -12,7 +12,7 @@ from ...pipelines.plots.colors import escaped
 from ..api import Collection
 from .jobs import Job
 from .jobs.panel import WATCHED, command_line, may_start, name_of, show_work
-from .page import address, empty, escape_markdown, help_of, sentences
+from .page import address, empty, escape_markdown, help_of, sentence_of, sentences
 from .search.filters import facets_of
 from .words import explained
 from .workspace import Workspace
@@ -157,7 +157,7 @@ def _labels_show(found: dict[str, Any]) -> None:
     numbers[2].metric("Documents", f"{found['documents']:,}")
     st.caption(escape_markdown(f"Labels {found['run']} against the column {found['truth']}."))
     for note in found["notes"]:
-        st.info(escape_markdown(note[:1].upper() + note[1:] + "."))
+        st.info(sentence_of(note))
     classes = found["classes"]
     st.dataframe(
         {

@@ -40,19 +40,24 @@ LABELS = {
 }
 """Labels of widgets, by the Python name of the argument that they give. Any other argument keeps its own words."""
 PLACES = {
+    "check": "Check (Data page)",
     "cluster": "New run (Clusters and topics page)",
     "compact": "Compact (Data page, Health)",
     "delete": "Delete (Data page)",
     "evaluate": "the Evaluate page",
     "index": "Add texts (Data page)",
+    "judge": "Relevant and Not relevant (Search page)",
     "label": "the Labels page",
     "map": "the Explore page",
     "model": "Model (Data page)",
     "repair": "Repair (Data page, Health)",
     "runs update": "the page of each run",
     "search": "the Search page",
+    "tag": "Tag (Explore page)",
+    "taxonomy": "Make a taxonomy (Clusters and topics page)",
     "topics": "New run (Clusters and topics page)",
     "verify": "Verify (Data page, Health)",
+    "watch": "What is new (Data page)",
 }
 """Where a page does what a command of `sonde` does. Other commands keep their names: they exist only there."""
 MEASURES = {
@@ -88,7 +93,9 @@ _SETTING = re.compile(r"\bset (?:format(?: to (\w+))?|encoding)$")
 """Settings of readers that no page has, at the end of messages about an uploaded file."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =][A-Z]{2,}\b)?")
 _CODE = re.compile(r"(`[^`\n]*`)")
-_COMMAND = re.compile(r"`sonde (" + "|".join(PLACES) + r")\b[^`]*`")
+_ELSEWHERE = r"taxonomy [a-z]|[^`]*--(?:forget|rebuild)\b"
+"""The page makes a taxonomy only of a run, and no page forgets a model or rebuilds a shard."""
+_COMMAND = re.compile(rf"`sonde (?!{_ELSEWHERE})({'|'.join(PLACES)})\b[^`]*`")
 _PATH = re.compile(r"""(?<![\w./:~-])(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s:'"`,;()]+)*[/\\]([^/\\\s:'"`,;()]+)""")
 
 
@@ -110,9 +117,13 @@ def in_pages(sentence: str) -> str:
     characters and what UTF-8 cannot express, such as broken bytes in a file's header, become escapes, as in a terminal.
     """
     said = _SETTING.sub(_by_file, _rendered(sentence)) if isinstance(sentence, Message) else sentence
-    said = _COMMAND.sub(lambda found: PLACES[found[1]], said)
-    parts = [part if part.startswith("`") else _prose(part) for part in _CODE.split(said)]
+    parts = [part if part.startswith("`") else _prose(part) for part in _CODE.split(in_places(said))]
     return visible("".join(parts)).encode("utf-8", "backslashreplace").decode()
+
+
+def in_places(sentence: str) -> str:
+    """Return a sentence with the page that does the same in place of each command."""
+    return _COMMAND.sub(lambda found: PLACES[found[1]], sentence)
 
 
 def _rendered(sentence: Message) -> str:

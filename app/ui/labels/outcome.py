@@ -25,6 +25,7 @@ from ..page import (
     escape_markdown,
     help_of,
     popover,
+    sentence_of,
     sentences,
     show_members,
     show_text,
@@ -175,7 +176,7 @@ def show_truth(collection: Collection, run: Run) -> None:
     cells[1].metric("Accuracy", f"{found.accuracy:.3f}", help=explained("accuracy"))
     cells[2].metric("Macro F1", f"{found.macro_f1:.3f}", help=explained("macro F1"))
     for note in found.notes:
-        st.warning(escape_markdown(note[:1].upper() + note[1:] + "."))
+        st.warning(sentence_of(note))
     if found.confusion:
         _confusion(found)
     table = [

@@ -5,6 +5,7 @@
 import html
 import json
 import re
+import shutil
 from datetime import date
 from typing import Any
 
@@ -294,6 +295,12 @@ def test_the_columns_of_exported_hits_are_chosen(pages: Pages, monkeypatch: pyte
     box.set_value(["id", "stars"]).run()
     offered["CSV"]()
     assert asked == [None, ["id", "stars"]]
+
+
+def test_a_note_names_the_page_and_not_the_command(pages: Pages) -> None:
+    shutil.rmtree(pages.collection().path / "lexical")
+    said = shown(pages.open("search", q="parcel")).replace("\\", "")
+    assert "meaning alone: Repair (Data page, Health) rebuilds it." in said and "sonde repair" not in said
 
 
 @pytest.fixture(scope="module")

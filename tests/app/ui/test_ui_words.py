@@ -47,6 +47,14 @@ PATIENCE = 60.0
         ("not in 2 runs: `sonde runs update 'a b' RUN` adds them", "not in 2 runs: the page of each run adds them"),
         ("delete the old documents: --sync does that", "delete the old documents: Sync does that"),
         ("switch back with `sonde model --undo`", "switch back with Model (Data page)"),
+        ("judge hits first, with `sonde judge`", "judge hits first, with Relevant and Not relevant (Search page)"),
+        (
+            "a run is needed: `sonde taxonomy C --from RUN`",
+            "a run is needed: Make a taxonomy (Clusters and topics page)",
+        ),
+        ("begin empty: `sonde taxonomy add C NAME`", "begin empty: `sonde taxonomy add C NAME`"),
+        ("or `sonde model --forget` removes them", "or `sonde model --forget` removes them"),
+        ("until `sonde tune` finds others", "until `sonde tune` finds others"),
         ("see https://example.org/a/b and 5/7 and/or x", "see https://example.org/a/b and 5/7 and/or x"),
     ],
 )
