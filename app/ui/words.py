@@ -13,6 +13,7 @@ LABELS = {
     "corrections_of": "Use the corrections of",
     "date": "Column with the dates",
     "delete_most": "Allow this even if it deletes more than half of the documents",
+    "encoding": "Encoding",
     "id": "Id",
     "k": "Number of clusters",
     "keep": "Repeated ids",
@@ -89,7 +90,7 @@ MEASURES = {
     "V-measure": "the same number as NMI, 0 to 1; 1 means that clusters and classes are the same",
 }
 """What measures say, their range and their direction, as docs/glossary.md has it."""
-_SETTING = re.compile(r"\bset (?:format(?: to (\w+))?|encoding)$")
+_SETTING = re.compile(r"\bset (?:format(?: to (\w+))?|[Ee]ncoding)$")
 """Settings of readers that no page has, at the end of messages about an uploaded file."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])(?:[ =][A-Z]{2,}\b)?")
 _CODE = re.compile(r"(`[^`\n]*`)")
@@ -133,7 +134,7 @@ def _rendered(sentence: Message) -> str:
 
 def _by_file(found: re.Match[str]) -> str:
     """Return what to do with the file instead of a setting that no page has."""
-    if found[0].endswith("encoding"):
+    if found[0].endswith("ncoding"):
         return "save the file as text in UTF-8"
     return f"give the file the ending .{found[1]}" if found[1] else "give the file the ending of its format"
 
