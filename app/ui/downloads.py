@@ -15,6 +15,8 @@ from .page import sentences
 
 QUOTED = "Cells that a spreadsheet would run as formulas start with an apostrophe. JSONL has the unchanged texts."
 """What a button says that downloads a CSV file."""
+FILLED = "Columns without a value in any of these documents are left out. A second sheet names them."
+"""What a button says that downloads all columns for Excel."""
 QUOTED_TABLE = "Cells that a spreadsheet would run as formulas start with an apostrophe."
 
 
@@ -29,15 +31,20 @@ def show_export(collection: Collection, run: Run, item: Item, key: str) -> None:
     def content(suffix: str) -> bytes:
         ids = [member.id for member in collection.members(run.name, item.number, kind=run.kind, k=size)]
         docs = np.array(sorted(collection.numbers(ids).values()))
-        return written(suffix, lambda path: collection.export_numbered(docs, path, columns=columns))
+        return written(suffix, lambda path: collection.export_numbered(docs, path, columns=columns, filled=True))
 
     with st.container(horizontal=True):
         for suffix, name in ((".xlsx", "Excel"), (".csv", "CSV"), (".jsonl", "JSONL")):
             st.download_button(
                 f"Download {counted(size, 'document')} as {name}", lambda suffix=suffix: content(suffix),
                 f"{run.name}-{item.name}{suffix}", key=f"{key}_export{suffix}", on_click="ignore",
-                icon=":material/download:", help=QUOTED if suffix == ".csv" else None,
+                icon=":material/download:", help=help_of_export(suffix, columns),
             )  # fmt: skip
+
+
+def help_of_export(suffix: str, columns: list[str] | None) -> str | None:
+    """Return what a button says that downloads documents with these columns, all if None."""
+    return QUOTED if suffix == ".csv" else FILLED if suffix == ".xlsx" and columns is None else None
 
 
 ALL_COLUMNS = "All columns"

@@ -297,7 +297,11 @@ def test_the_columns_of_a_download_are_chosen(pages: Pages, clustered: Collectio
     box = page.multiselect(key="group_columns")
     assert (box.value, box.placeholder, box.options) == ([], "All columns", clustered.export_columns())
     assert "cluster:k name" in box.options
+    helps = [each.proto.help for each in page.get("download_button")]
+    assert any("Columns without a value in any of these documents are left out" in said for said in helps)
     box.set_value(["text"]).run()
+    helps = [each.proto.help for each in page.get("download_button")]
+    assert not any("left out" in said for said in helps), "a column that was chosen is never left out"
     assert not page.exception
 
 
