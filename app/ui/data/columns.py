@@ -48,7 +48,10 @@ def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") ->
             found = None
             st.error(failure(error))
     elif found is None:
-        _refuse("The encoding of the file cannot be detected. Choose it under Advanced, or choose another file.")
+        _refuse(
+            "The file has no readable text in an encoding that can be detected. Choose another file, or choose the "
+            "encoding under Advanced."
+        )
     options = _choose(found, key, id_hint) if found else None
     if detected or found is None or found.fixed:
         _choose_encoding(key, detected)

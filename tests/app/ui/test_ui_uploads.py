@@ -247,7 +247,8 @@ def test_an_encoding_that_is_not_detected_is_chosen(pages: Pages, commands: list
     """The page refused such a file; the command line had --encoding."""
     page = sent(pages, "cp850")
     assert [each.value for each in page.error] == [
-        "The encoding of the file cannot be detected\\. Choose it under Advanced, or choose another file\\."
+        "The file has no readable text in an encoding that can be detected\\. Choose another file, or choose the "
+        "encoding under Advanced\\."
     ]
     assert page.selectbox(key="new-encoding").options[0] == "not detected"
     page.selectbox(key="new-encoding").set_value("cp850").run()
