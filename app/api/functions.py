@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
     from ...pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS
-    from ...pipelines.search.tables import shown_metadata, telling_fields, to_csv, to_jsonl
+    from ...pipelines.search.tables import hit_columns, shown_metadata, telling_fields, to_csv, to_jsonl
     from ...pipelines.topics import seed_words
     from ...pipelines.train import train_nli, train_reranker
     from ...pipelines.train.biencoder import train_biencoder
@@ -63,7 +63,7 @@ _HOMES = {
     "pipelines.plots": ("check_plot_target", "write_plot"),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
     "pipelines.search.results": ("NOT_CLOSE", "NOTHING_ANSWERS"),
-    "pipelines.search.tables": ("shown_metadata", "telling_fields", "to_csv", "to_jsonl"),
+    "pipelines.search.tables": ("hit_columns", "shown_metadata", "telling_fields", "to_csv", "to_jsonl"),
     "pipelines.topics": ("seed_words",),
     "pipelines.train": ("train_nli", "train_reranker"),
     "pipelines.train.biencoder": ("train_biencoder",),
@@ -89,6 +89,7 @@ __all__ = [
     "encoder_for",
     "estimate_source",
     "every",
+    "hit_columns",
     "is_local",
     "is_sharded",
     "json_value",

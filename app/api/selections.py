@@ -168,15 +168,17 @@ class Selecting(Opened):
         return all_columns(self.stored)
 
     def export_numbered(
-        self, docs: np.ndarray, path: str | Path, *, vectors: bool = False, columns: Sequence[str] | None = None
-    ) -> int:
-        """Export documents to a Parquet, CSV or JSONL file, chosen by suffix; return how many were written.
+        self, docs: np.ndarray, path: str | Path, *, vectors: bool = False, columns: Sequence[str] | None = None,
+        filled: bool = False,
+    ) -> int:  # fmt: skip
+        """Export documents to an XLSX, Parquet, CSV or JSONL file, chosen by suffix; return how many were written.
 
         Args:
             docs: int64, document numbers; numbers that no longer exist are ignored.
             path: The file to write.
             vectors: Whether to write each document's embedding too.
             columns: The columns to write, in this order; all if None.
+            filled: Whether a workbook of all columns leaves out those without a value; a second sheet names them.
 
         Raises:
             UsageError: The suffix is not one of these, or a column does not exist.
@@ -188,4 +190,4 @@ class Selecting(Opened):
         """
         from ...indexer.store.export import only, write_export
 
-        return write_export(self.stored, Path(path), vectors=vectors, choose=only(docs), columns=columns)
+        return write_export(self.stored, Path(path), vectors=vectors, choose=only(docs), columns=columns, filled=filled)

@@ -15,6 +15,8 @@ from .page import sentences
 
 QUOTED = "Cells that a spreadsheet would run as formulas start with an apostrophe. JSONL has the unchanged texts."
 """What a button says that downloads a CSV file."""
+FILLED = "Columns without a value in any of these documents are left out. A second sheet names them."
+"""What a button says that downloads all columns for Excel."""
 QUOTED_TABLE = "Cells that a spreadsheet would run as formulas start with an apostrophe."
 
 
@@ -29,25 +31,33 @@ def show_export(collection: Collection, run: Run, item: Item, key: str) -> None:
     def content(suffix: str) -> bytes:
         ids = [member.id for member in collection.members(run.name, item.number, kind=run.kind, k=size)]
         docs = np.array(sorted(collection.numbers(ids).values()))
-        return written(suffix, lambda path: collection.export_numbered(docs, path, columns=columns))
+        return written(suffix, lambda path: collection.export_numbered(docs, path, columns=columns, filled=True))
 
     with st.container(horizontal=True):
         for suffix, name in ((".xlsx", "Excel"), (".csv", "CSV"), (".jsonl", "JSONL")):
             st.download_button(
                 f"Download {counted(size, 'document')} as {name}", lambda suffix=suffix: content(suffix),
                 f"{run.name}-{item.name}{suffix}", key=f"{key}_export{suffix}", on_click="ignore",
-                icon=":material/download:", help=QUOTED if suffix == ".csv" else None,
+                icon=":material/download:", help=help_of_export(suffix, columns),
             )  # fmt: skip
+
+
+def help_of_export(suffix: str, columns: list[str] | None) -> str | None:
+    """Return what a button says that downloads documents with these columns, all if None."""
+    return QUOTED if suffix == ".csv" else FILLED if suffix == ".xlsx" and columns is None else None
 
 
 ALL_COLUMNS = "All columns"
 
 
-def choose_export_columns(collection: Collection, key: str) -> list[str] | None:
-    """Let the columns of a download be chosen, and return them; None for all, which also an empty choice means."""
+def choose_export_columns(collection: Collection, key: str, known: list[str] | None = None) -> list[str] | None:
+    """Let the columns of a download be chosen, and return them; None for all, which also an empty choice means.
+
+    Those of an export of documents can be chosen, unless `known` names others.
+    """
     with st.expander("Columns of the download"):
         chosen = st.multiselect(
-            "Columns", collection.export_columns(), key=f"{key}_columns", placeholder=ALL_COLUMNS,
+            "Columns", known or collection.export_columns(), key=f"{key}_columns", placeholder=ALL_COLUMNS,
             help="Without a choice, the file has all columns.",
         )  # fmt: skip
     return chosen or None

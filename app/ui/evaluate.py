@@ -12,8 +12,9 @@ from ...pipelines.plots.colors import escaped
 from ..api import Collection
 from .jobs import Job
 from .jobs.panel import WATCHED, command_line, may_start, name_of, show_work
-from .page import address, empty, escape_markdown, sentences
+from .page import address, empty, escape_markdown, help_of, sentence_of, sentences
 from .search.filters import facets_of
+from .words import explained
 from .workspace import Workspace
 
 
@@ -65,21 +66,9 @@ def _when(job: Job) -> str:
 
 
 NONE = "none"
-WITH = {
-    "nmi": ("NMI", "Normalised mutual information with the true classes, 0 to 1."),
-    "ari": ("ARI", "Adjusted Rand index: 1 at most, 0 for chance."),
-    "v_measure": ("V-measure", "Harmonic mean of homogeneity and completeness, 0 to 1."),
-    "purity": ("Purity", "Share of documents whose class is the most common one in their cluster."),
-}
-WITHOUT = {
-    "silhouette": (
-        "Silhouette",
-        "How much closer documents are to their own cluster than to the next one, -1 to 1.",
-    ),
-    "stability": ("Stability", "How similar the clusters of repeated runs are, 0 to 1."),
-    "coherence": ("Coherence", "NPMI of the best ten words of a cluster, -1 to 1."),
-    "diversity": ("Diversity", "Share of distinct words among the best ten of all clusters, 0 to 1."),
-}
+WITH = {"nmi": "NMI", "ari": "ARI", "v_measure": "V-measure", "purity": "purity"}
+WITHOUT = {name: name for name in ("silhouette", "stability", "coherence", "diversity")}
+"""Measures of clusters with and without true classes, by their keys in the result of the command."""
 
 
 def show_clusters(shelf: Workspace, collection: Collection, may_start: bool) -> None:
@@ -123,9 +112,10 @@ def _show(found: dict[str, Any]) -> None:
     _metrics(found, WITHOUT)
 
 
-def _metrics(found: dict[str, Any], names: dict[str, tuple[str, str]]) -> None:
-    for column, (name, (title, help)) in zip(st.columns(len(names), border=True), names.items(), strict=True):
-        column.metric(title, "–" if found[name] is None else f"{found[name]:.3f}", help=help)
+def _metrics(found: dict[str, Any], names: dict[str, str]) -> None:
+    for column, (key, name) in zip(st.columns(len(names), border=True), names.items(), strict=True):
+        shown = "–" if found[key] is None else f"{found[key]:.3f}"
+        column.metric(name[0].upper() + name[1:], shown, help=explained(name))
 
 
 MOST = 40
@@ -162,12 +152,12 @@ def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> No
 
 def _labels_show(found: dict[str, Any]) -> None:
     numbers = st.columns(3)
-    numbers[0].metric("Accuracy", f"{found['accuracy']:.3f}")
-    numbers[1].metric("Macro F1", f"{found['macro_f1']:.3f}")
+    numbers[0].metric("Accuracy", f"{found['accuracy']:.3f}", help=explained("accuracy"))
+    numbers[1].metric("Macro F1", f"{found['macro_f1']:.3f}", help=explained("macro F1"))
     numbers[2].metric("Documents", f"{found['documents']:,}")
     st.caption(escape_markdown(f"Labels {found['run']} against the column {found['truth']}."))
     for note in found["notes"]:
-        st.info(escape_markdown(note[:1].upper() + note[1:] + "."))
+        st.info(sentence_of(note))
     classes = found["classes"]
     st.dataframe(
         {
@@ -178,6 +168,7 @@ def _labels_show(found: dict[str, Any]) -> None:
             "documents": [each["support"] for each in classes],
         },
         hide_index=True,
+        column_config=help_of("precision", "recall", "F1"),
     )
     if found["confusion"]:
         st.header("Confused labels", anchor=False)
@@ -315,6 +306,7 @@ def _show_table(found: list[dict[str, Any]]) -> None:
                 "judged@10": [f"{each['judged@10']:.0%}" for each in found],
             },
             hide_index=True,
+            column_config=help_of("nDCG@10", "recall@100", "MRR@10", "MAP@100", "judged@10"),
         )
         few = (
             f" This is based on only {counted(queries, 'query', 'queries')}. Judge more. An interval needs at least 5."

@@ -17,7 +17,7 @@ from ...pipelines.similarity.tokens import ATTENTION_MOST, MOST, Attention, Toke
 from ..api import Collection
 from ..api.explain import compare_texts, load_nli, load_reranker, pair_attention, text_attention, token_matrix
 from ..api.functions import json_value
-from .page import empty, escape_markdown, sentences
+from .page import empty, escape_markdown, sentence_of, sentences
 from .workspace import Workspace
 
 CELL = 22
@@ -195,7 +195,7 @@ def show_verdicts(found: Similarity, crossed: bool) -> None:
         "Each text follows from the other." if found.paraphrase else "Whether the second text follows from the first."
     )
     for note in found.notes:
-        st.warning(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/visibility_off:")
+        st.warning(sentence_of(note), icon=":material/visibility_off:")
     if found.forward and found.backward:
         _show_probabilities(found.forward, found.backward)
 

@@ -18,7 +18,7 @@ from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import Item, Run
 from ..api import Collection
 from .launch import UiSettings
-from .words import in_pages, without_folders, without_paths
+from .words import explained, in_pages, in_places, without_folders, without_paths
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@\"'/%])")
 _TOGETHER = re.compile(
@@ -87,6 +87,11 @@ def chips(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 log = logging.getLogger("sonde.ui")
+
+
+def sentence_of(note: str) -> str:
+    """Return a note of a result as a page says it, as Markdown."""
+    return escape_markdown(in_places(f"{note[:1].upper()}{note[1:]}."))
 
 
 def failure(error: SondeError) -> str:
@@ -220,6 +225,11 @@ def submitted(label: str, missing: str, *, on: DeltaGenerator | None = None, **l
 def shortened(text: str, length: int) -> str:
     """Return a text, or its beginning and an ellipsis."""
     return text if len(text) <= length else text[:length] + " …"
+
+
+def help_of(*measures: str) -> dict[str, Any]:
+    """Return the settings of a table's columns that are measures: the heading of each explains it."""
+    return {name: st.column_config.Column(help=explained(name)) for name in measures}
 
 
 PAGES = {

@@ -239,6 +239,7 @@ class Preview:
         unreadable: How many of all rows or files cannot be read; None where not all were looked at.
         sampled: Rows that were looked at.
         different: How many different values each column has in them.
+        encoding: Of the text that was read, several after each other; "" if it has none or each file has its own.
     """
 
     columns: Columns | None
@@ -252,6 +253,7 @@ class Preview:
     unreadable: int | None = None
     sampled: int = 0
     different: Mapping[str, int] = field(default_factory=dict)
+    encoding: str = ""
 
 
 def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "") -> Preview:
@@ -280,6 +282,7 @@ def preview(paths: Sequence[Path], options: ReadOptions, id_hint: str | None = "
         None if None in (known := [look.unreadable for look in looks]) else sum(filter(None, known)),
         sum(look.sampled for look in looks),
         {name: max(look.different.get(name, 0) for look in looks) for look in looks for name in look.different},
+        ", ".join(dict.fromkeys(look.encoding for look in looks if look.encoding)),
     )
 
 
@@ -295,14 +298,15 @@ def _look(source: Source, options: ReadOptions) -> Preview:
     shown = [_cells(item) for item in items if not isinstance(item, Skipped)]
     if source.columns is not None:
         types = dict(source.columns.metadata) | {"title": "text", "content": "text"}
-        return Preview(source.columns, "", types, shown[:SHOWN], count, exact, skipped, True, unreadable)
+        return Preview(source.columns, "", types, shown[:SHOWN], count, exact, skipped, True, unreadable,
+                       encoding=source.encoding)  # fmt: skip
     rows = [item for item in items if isinstance(item, Row)]
     types = column_types(rows, source.textual)
     columns, problem = _columns(rows, options, source)
     different = {name: len({str(row.values[name]) for row in rows if row.values.get(name)}) for name in types}
     return Preview(
         columns, problem, types, shown[:SHOWN], count, exact, skipped,
-        unreadable=unreadable, sampled=len(rows), different=different,
+        unreadable=unreadable, sampled=len(rows), different=different, encoding=source.encoding,
     )  # fmt: skip
 
 

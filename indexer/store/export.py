@@ -21,7 +21,7 @@ from .collection import StoredCollection
 from .documents import document_numbers
 from .fields import Field, distinct_names, json_value, stored_text
 from .runs import RunColumns
-from .spreadsheets import Formulas, Workbook
+from .spreadsheets import Formulas, Workbook, empty_columns
 from .view import View, document_vectors
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def only_columns(frame: "pd.DataFrame", columns: Sequence[str] | None) -> "pd.Da
     """Return some columns of a DataFrame of documents, in the order given; all if None.
 
     Raises:
-        UsageError: A column does not exist. Without a row, any column is taken, because none shows which there are.
+        UsageError: A column does not exist. Without a row, any column is counted, because none shows which there are.
     """
     if columns is None:
         return frame
@@ -157,6 +157,7 @@ def write_export(
     choose: Choose | None = None,
     columns: Sequence[str] | None = None,
     raw_formulas: bool = False,
+    filled: bool = False,
     progress: Notify = silent,
 ) -> int:
     """Write documents to an XLSX, CSV, Parquet or JSONL file by its suffix; return how many. It appears when whole.
@@ -169,6 +170,7 @@ def write_export(
         choose: Names the documents that are wanted; all where None.
         columns: The columns that are written, in this order, all where None; vectors come after them.
         raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
+        filled: Whether a workbook of all columns leaves out those that are empty in every row; a sheet names them.
         progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
@@ -182,9 +184,9 @@ def write_export(
     suffix = path.suffix.lower()
     if suffix == ".xlsx" and vectors:
         raise UsageError("a workbook has no room for vectors: write a .parquet file", field="vectors", value=True)
-    formulas, notes = Formulas(raw_formulas), list[str]()
+    formulas, notes, empty = Formulas(raw_formulas), list[str](), list[str]()
     writers = {".parquet": _write_parquet, ".csv": partial(_write_csv, formulas), ".jsonl": _write_lines}
-    writer = partial(_write_xlsx, notes) if suffix == ".xlsx" else writers[suffix]
+    writer = partial(_write_xlsx, notes, empty) if suffix == ".xlsx" else writers[suffix]
     some = (row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
 
     def write(stream: IO[bytes]) -> None:
@@ -195,6 +197,9 @@ def write_export(
 
     with collection.view():  # the names of the columns and the rows come from one generation
         names = _columns(collection, columns, vectors)
+        if filled and suffix == ".xlsx" and columns is None:
+            empty += empty_columns(names, rows(collection, choose=choose))
+            names = [name for name in names if name not in empty]
         counted = _Counted(_only(some, names))
         write_output(path, write)
     quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
@@ -284,7 +289,7 @@ def _only(table: Iterator[dict[str, Any]], names: Sequence[str]) -> Iterator[dic
 
 
 class _Counted:
-    """Counts what is taken from an iterator."""
+    """Counts what is counted from an iterator."""
 
     def __init__(self, items: Iterator[dict[str, Any]]) -> None:
         self.items = items
@@ -322,11 +327,12 @@ def _write_rows(stream: IO[bytes], names: list[str], table: Iterable[dict[str, A
 
 
 def _write_xlsx(
-    notes: list[str], _: StoredCollection, documents: _Counted, stream: IO[bytes], names: list[str]
+    notes: list[str], empty: Sequence[str], _: object, documents: _Counted, stream: IO[bytes], names: list[str]
 ) -> None:
     with TemporaryDirectory(prefix="sonde-") as folder:
         workbook = Workbook(stream, names, folder)
         workbook.write(documents)
+        workbook.name_left_out(empty)
         workbook.close()
     notes.append(workbook.note())
 
@@ -347,8 +353,8 @@ def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO
 
 
 def _slices(documents: _Counted) -> Iterator[list[dict[str, Any]]]:
-    taken = iter(documents)
-    while some := list(itertools.islice(taken, PARQUET_ROWS)):
+    counted = iter(documents)
+    while some := list(itertools.islice(counted, PARQUET_ROWS)):
         yield some
 
 

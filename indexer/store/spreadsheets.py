@@ -66,6 +66,17 @@ def _is_formula(text: str) -> bool:
     return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
 
 
+def empty_columns(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns in which no row has a value; none if there is no row."""
+    left = dict.fromkeys(names)
+    for row in rows:
+        for name in [name for name in left if row.get(name) not in (None, "", [])]:
+            del left[name]
+        if not left:
+            break
+    return list(left) if len(left) < len(names) else []
+
+
 class Workbook:
     """Writes rows to the one sheet of a workbook, in bounded memory.
 
@@ -114,6 +125,12 @@ class Workbook:
                 raise SondeError(f"a workbook holds at most {MOST_ROWS:,} rows: write a .csv or .parquet file instead")
             for column, name in enumerate(self._names):
                 self._cell(column, row.get(name))
+
+    def name_left_out(self, names: Sequence[str]) -> None:
+        """Say on a second sheet how many columns were left out, if any; in one row, so that the first one is longer."""
+        if names:
+            said = f"{counted(len(names), 'column')} left out, because no document here has a value: {', '.join(names)}"
+            self._book.add_worksheet("left out").write_string(0, 0, self._text(said))
 
     def close(self) -> None:
         """Write the file to the stream."""

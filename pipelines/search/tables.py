@@ -3,14 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.document import Value
 from ...indexer.store.export import frame_of
-from ...indexer.store.fields import distinct_names, stored_text
+from ...indexer.store.fields import distinct_names, json_value, stored_text
 from ...indexer.store.spreadsheets import Formulas
 from ...indexer.store.tabular import without_mathematics
 from .results import Hit, Results
@@ -29,25 +29,39 @@ LEFT = 'style="text-align: left"'
 """Of columns of texts: Jupyter aligns what is in a table to the right."""
 
 
-def to_jsonl(results: Results) -> bytes:
-    """Return one JSON object per line, in the format of `sonde search --json`."""
-    return "".join(json.dumps(hit.to_dict(), ensure_ascii=False) + "\n" for hit in results).encode()
+def hit_columns(fields: Collection[str]) -> list[str]:
+    """Return the columns of a table of hits whose documents have these metadata fields."""
+    return [*BEFORE, *distinct_names(fields, BEFORE).values()]
 
 
-def to_csv(results: Results) -> bytes:
+def to_jsonl(results: Results, columns: Sequence[str] | None = None) -> bytes:
+    """Return one JSON object per line, in the format of `sonde search --json`; of some `columns`, just their values."""
+    if columns is None:
+        rows = [hit.to_dict() for hit in results]
+    else:
+        rows = [{name: json_value(cells.get(name)) for name in columns} for cells in _named_cells(results)]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def to_csv(results: Results, columns: Sequence[str] | None = None) -> bytes:
     """Return rows with rank, id, title, relevance, score and its parts, passage, text, then the metadata in columns.
 
     A metadata column whose name clashes with one of these columns becomes `metadata.NAME`. A cell that a spreadsheet
     would run as a formula gets an apostrophe in front.
+
+    Args:
+        results: The hits.
+        columns: The columns to write, in this order, see `hit_columns`; all if None.
     """
     quote = Formulas().cell
-    names = _names(results)
+    chosen = [*BEFORE, *_names(results).values()] if columns is None else list(columns)
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
-    rows: list[list[Any]] = [[*BEFORE, *names.values()]]
-    for hit in results:
-        scores = (f"{one:.6f}" if isinstance(one, float) else one for one in _cells(hit))
-        rows.append([*scores, *(_cell(hit.metadata.get(name)) for name in names)])
+    rows: list[list[Any]] = [chosen]
+    for cells in _named_cells(results):
+        texts = {name: f"{cells[name]:.6f}" if isinstance(cells[name], float) else cells[name] for name in BEFORE}
+        texts |= {name: _cell(value) for name, value in cells.items() if name not in texts}
+        rows.append([texts.get(name, "") for name in chosen])
     table.writerows([quote(cell) for cell in row] for row in rows)
     return stream.getvalue().encode()
 
@@ -58,10 +72,7 @@ def to_pandas(results: Results) -> "pd.DataFrame":
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    names = _names(results)
-    columns = (*BEFORE, *names.values())
-    rows = ([*_cells(hit), *(hit.metadata.get(name) for name in names)] for hit in results)
-    return frame_of((dict(zip(columns, row, strict=True)) for row in rows), columns)
+    return frame_of(_named_cells(results), (*BEFORE, *_names(results).values()))
 
 
 def to_html(results: Results) -> str:
@@ -82,9 +93,13 @@ def _names(results: Results) -> dict[str, str]:
     return distinct_names(list(dict.fromkeys(name for hit in results for name in hit.metadata)), BEFORE)
 
 
-def _cells(hit: Hit) -> list[Any]:
-    scores = (hit.relevance, hit.score, hit.scores.dense, hit.scores.lexical, hit.scores.rerank)
-    return [hit.rank, hit.id, hit.title, *scores, hit.passage.text, hit.text]
+def _named_cells(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the values of each hit by column, the metadata as it was indexed."""
+    names = _names(results)
+    for hit in results:
+        scores = (hit.relevance, hit.score, hit.scores.dense, hit.scores.lexical, hit.scores.rerank)
+        own = (hit.rank, hit.id, hit.title, *scores, hit.passage.text, hit.text)
+        yield dict(zip(BEFORE, own, strict=True)) | {names[name]: hit.metadata.get(name) for name in names}
 
 
 def _copies(hit: Hit) -> str:

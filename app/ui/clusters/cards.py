@@ -194,10 +194,14 @@ def _documents(collection: Collection, run: Run, item: Item) -> None:
         if title.strip():
             show_text(title)
         show_text(shortened(text, SHORT), small=True)
-    link(
-        "search", "Search in this group", where=f'"{run.kind}:{run.name.replace(chr(34), chr(34) * 2)}" = {item.number}'
-    )
-    link("map", "Show on the map", color=run.kind.column(run.name))
+    column = run.kind.column(run.name)
+    link("search", "Search in this group", where=filter_of(column, item.number))
+    link("map", "Show on the map", color=column)
+
+
+def filter_of(column: str, number: int) -> str:
+    """Return the filter that the documents of a group pass."""
+    return f'"{column.replace(chr(34), chr(34) * 2)}" = {number}'
 
 
 def _examples(collection: Collection, run: Run, item: Item) -> list[tuple[str, str]]:

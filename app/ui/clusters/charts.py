@@ -18,11 +18,11 @@ from ....pipelines.topics import Topics
 from ...api import Collection
 from ..jobs.panel import may_start, start
 from ..page import HEAT, chips, empty, escape_markdown, show_text, shown_score, theme
+from ..words import MEASURES, explained
 from ..workspace import Workspace, may_write
-from .cards import options_of
+from .cards import filter_of, options_of
 
 SHORT = 300
-NMI = "Normalised mutual information: 1 means identical. Chance gives more than 0, and more for more groups."
 SAMPLE = 1_000
 """Documents of each side that terms are counted in."""
 
@@ -56,8 +56,7 @@ def show_compare(collection: Collection, runs: list[Run], run: Run, items: list[
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
 def _contrast(_collection: Collection, kind: RunKind, run: str, one: int, two: int, key: tuple[Any, ...]) -> Contrast:
     del key
-    quoted = kind.column(run).replace('"', '""')
-    return _collection.contrast([f'"{quoted}" = {number}' for number in (one, two)], SAMPLE)
+    return _collection.contrast([filter_of(kind.column(run), number) for number in (one, two)], SAMPLE)
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=32)
@@ -85,10 +84,8 @@ def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
 def _two_runs(found: RunComparison) -> None:
     cells = st.columns(3)
     cells[0].metric("Documents in both", f"{found.documents:,}")
-    cells[1].metric("NMI", f"{found.nmi:.2f}", help=NMI)
-    cells[2].metric(
-        "ARI", shown_score(found.ari), help="Adjusted Rand index: 1 means identical, 0 is expected by chance."
-    )
+    cells[1].metric("NMI", f"{found.nmi:.2f}", help=explained("NMI"))
+    cells[2].metric("ARI", shown_score(found.ari), help=explained("ARI"))
     table = [
         {"what": what, "group": f"{change.number} {change.name}", "documents": change.size,
          "parts": ", ".join(f"{share:.0%} {number} {name}" for number, name, share in change.parts)}
@@ -113,7 +110,8 @@ def show_curve(run: Run) -> None:
     st.plotly_chart(figure, alt="Silhouette and stability by the number of clusters")
     st.caption(
         f"k = {run.report['k']:,} is the smallest k whose score (silhouette and stability) is close to the best. Where "
-        "the curve is flat, other values are as good. To use one, start a new run."
+        "the curve is flat, other values are as good. To use one, start a new run.",
+        help=f"Silhouette: {MEASURES['silhouette']}. Stability: {MEASURES['stability of topics']}.",
     )
 
 

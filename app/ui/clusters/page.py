@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from ....indexer.store.kinds import CLUSTER, TAXONOMY, TOPIC
+from ....indexer.store.kinds import CLUSTER, TAXONOMY, TOPIC, TOPIC_KINDS
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
 from ...api import Collection
 from ..downloads import show_groups_download
 from ..jobs.panel import ask_name, may_start, show_work, start
 from ..page import empty, escape_markdown, popover, sentences, show_members, shown_score, submitted
+from ..words import explained
 from ..workspace import Workspace, may_write
 from .cards import show_change, show_group_cards
 from .charts import show_breakdown, show_compare, show_curve, show_tree
@@ -165,7 +166,8 @@ def _facts(run: Run, items: list[Item]) -> None:
     cells[2].metric(outside, share, help="Documents that are in no group." if outliers else None)
     for cell, name in zip(cells[3:], ("silhouette", "stability"), strict=True):
         if report.get(name) is not None and not _is_changed(run, groups):
-            cell.metric(name.capitalize(), shown_score(report[name]))
+            measure = "stability of topics" if name == "stability" and run.kind in TOPIC_KINDS else name
+            cell.metric(name.capitalize(), shown_score(report[name]), help=explained(measure))
     where = run.parameters.get("where")
     made = f"{run.created[:16].replace('T', ' ')} UTC · {run.seconds:,.1f} s"
     st.caption(f"{made} · only {escape_markdown(where)}" if where else made)

@@ -14,12 +14,11 @@ from ..downloads import for_spreadsheets, show_groups_download
 from ..jobs.panel import NO_NAME, may_start, start
 from ..page import chips, empty, escape_markdown, popover, sentences, shortened, show_text, shut_popovers, submitted
 from ..workspace import Workspace, may_write
+from .documents import Edit, show_documents
 
 BY = "web UI"
 """Who edits, in the log."""
-TOP, NONE = "top", "none"
-MEMBERS, SHORT = 50, 90
-"""Documents of a group to choose from, and the characters of their texts."""
+TOP = "top"
 FORMS = {"JSON (complete)": "json", "CSV (groups)": "csv", "CSV (documents)": "documents", "SKOS (Turtle)": "ttl"}
 SUFFIXES = {"documents": "csv"}
 
@@ -48,7 +47,8 @@ def _rows(found: Taxonomy) -> list[dict[str, Any]]:
     """Return the rows of the tree, without columns that are empty; wide spaces stand for each level."""
     rows = [
         {
-            "number": group.number, "group": "\u2003\u2003" * group.level + group.name, "documents": group.total,
+            "number": group.number, "documents": group.total,  # before the names, which fill the table of a phone
+            "group": "\u2003\u2003" * group.level + group.name,
             "state": ", ".join(word for word in ("locked", "proposed") if getattr(group, word)),
             "rule": group.rule, "description": group.description,
         }
@@ -84,6 +84,10 @@ def _whole(shelf: Workspace, collection: Collection, found: Taxonomy, log: list[
                 undone = " (undone)" if entry.undone else ""
                 show_text(f"{entry.number} · {entry.at[:16].replace('T', ' ')} · {entry.by} · {entry.said}{undone}",
                           small=True)  # fmt: skip
+        with popover("Rename", "tax_rename", icon=":material/edit:"), sentences():
+            _rename(collection, found)
+        with popover("Delete", "tax_delete", icon=":material/delete:"), sentences():
+            _delete(collection, found)
 
 
 REFIT = "Learn the groups again from all documents. Locked groups and documents do not change. Numbers and names stay."
@@ -105,6 +109,31 @@ def _add(collection: Collection, found: Taxonomy) -> None:
     to = places[st.selectbox("Add under", list(places), key="tax_add_to")]
     if submitted("Add", "" if name.strip() else NO_NAME, type="primary", key="tax_add_do"):
         _do("Added", lambda: collection.edit_taxonomy("add", found.name, by=BY, name=name, to=to))
+
+
+def _rename(collection: Collection, found: Taxonomy) -> None:
+    name = st.text_input("New name of the taxonomy", found.name, key=f"tax_rename_{found.name}").strip()
+    same = "Change the name first." if name == found.name else ""
+    if submitted("Rename", same if name else NO_NAME, type="primary", key="tax_rename_do"):
+        collection.rename_run(found.name, name, kind=TAXONOMY)
+        st.session_state["_run"] = TAXONOMY.column(name)
+        shut_popovers()
+        st.toast(f"Renamed to {escape_markdown(name)}")
+        st.rerun()
+
+
+def _delete(collection: Collection, found: Taxonomy) -> None:
+    """Say what is lost with a taxonomy, and delete it once that is confirmed."""
+    own = [f"{counted(len(found.groups), 'group')} with names, descriptions and rules"]
+    own += [f"the locks of {counted(found.locked, 'document')}"] if found.locked else []
+    own += [f"the log of {counted(found.edits - 1, 'edit')}"] if found.edits > 1 else []
+    st.text(f"Delete the taxonomy {found.name}? You cannot undo this. This is lost: {', '.join(own)}.")
+    st.text("The documents are not changed. To keep a copy, use Export with the format JSON first.")
+    if st.button("Delete the taxonomy", type="primary", key="tax_delete_do"):
+        collection.delete_run(found.name, kind=TAXONOMY)
+        shut_popovers()
+        st.toast(f"Deleted {escape_markdown(found.name)}")
+        st.rerun()
 
 
 def _export(collection: Collection, found: Taxonomy) -> None:
@@ -132,10 +161,12 @@ def _edits(collection: Collection, found: Taxonomy) -> None:
         return
     numbers = [group.number for group in groups]
 
-    def edit(said: str, operation: Any, **options: Any) -> None:
+    def edit(said: str, operation: Any, *more: tuple[Any, dict[str, Any]], **options: Any) -> None:
         if not changed:  # else the click was meant for groups as they were; the page says what they are now
             st.session_state[EDITED] = numbers
-            _do(said, lambda: collection.edit_taxonomy(operation, found.name, by=BY, **options))
+            edits = [(operation, options), *more]
+            made = (collection.edit_taxonomy(one, found.name, by=BY, **given) for one, given in edits)
+            _do(said, lambda: [entry for entry in made if entry])
 
     with st.container(horizontal=True):
         with st.popover("Move under", icon=":material/drive_file_move:"), sentences():
@@ -222,9 +253,9 @@ def _boxes(group: TaxonomyGroup) -> list[tuple[str, str]]:
     return [(name, f"tax_name_{group.number}_{name}"), (about, f"tax_about_{group.number}_{about}")]
 
 
+SAVE = "A new name and a new description are two edits: Undo takes back one at a time."
 REMOVE = "Documents and the groups under them go to the group above, or to no group. You can undo it."
 REJECT = "The group is removed, and its documents go to the nearest other group. You can undo it."
-Edit = Callable[..., None]
 
 
 def _move(found: Taxonomy, groups: list[TaxonomyGroup], edit: Edit) -> None:
@@ -262,13 +293,16 @@ def _one(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Ed
         (stored, name_box), (described, about_box) = _boxes(group)
         name = left.text_input("Name", stored, key=name_box)
         about = right.text_input("Description", described, key=about_box)
+        own = [group.number]
+        changes: list[tuple[str, dict[str, Any]]] = [
+            *([("rename", {"groups": own, "name": name})] if name.strip() != group.name else []),
+            *([("describe", {"groups": own, "description": about})] if about.strip() != group.description else []),
+        ]
         with st.container(horizontal=True):
-            same = "Change the name first." if name.strip() == group.name else ""
-            if submitted("Save the name", same if name.strip() else NO_NAME, key="tax_name_do"):
-                edit("Renamed", "rename", groups=[group.number], name=name)
-            same = "Change the description first." if about.strip() == group.description else ""
-            if submitted("Save the description", same, key="tax_about_do"):
-                edit("Described", "describe", groups=[group.number], description=about)
+            same = "" if changes else "Change the name or the description first."
+            if submitted("Save", same if name.strip() else NO_NAME, key="tax_name_do", help=SAVE):
+                (what, given), *more = changes
+                edit("Saved", what, *more, **given)
             with st.popover("Split", icon=":material/call_split:"), sentences():
                 _split(group, edit)
             with st.popover("Rule", icon=":material/rule:"), sentences():
@@ -276,7 +310,7 @@ def _one(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Ed
         for text in group.examples[:2]:
             show_text(shortened(text, 200), small=True)
         with st.expander("Documents"), sentences():
-            _documents(collection, found, group, edit)
+            show_documents(collection, found, group, edit)
 
 
 def _split(group: TaxonomyGroup, edit: Edit) -> None:
@@ -300,17 +334,3 @@ def _rule(group: TaxonomyGroup, edit: Edit) -> None:
         edit("Rule saved", "rule", groups=[group.number], **given)
     if group.rule and st.button("Remove the rule", key="tax_rule_none"):
         edit("Rule removed", "rule", groups=[group.number])
-
-
-def _documents(collection: Collection, found: Taxonomy, group: TaxonomyGroup, edit: Edit) -> None:
-    """Let documents of a group be moved to another one; they are locked there."""
-    members = collection.members(found.name, group.number, kind=TAXONOMY, k=MEMBERS)
-    shown = {f"{one.id} · {shortened(' '.join(f'{one.title} {one.text}'.split()), SHORT)}": one.id for one in members}
-    chosen = st.multiselect(f"The first {counted(len(shown), 'document')}", list(shown), key="tax_members")
-    places = {one.path: one.number for one in found.groups if one.number != group.number} | {"no group": NONE}
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    to = left.selectbox("Move to", list(places), key="tax_members_to", help="Moved documents are locked there.")
-    if right.button("Move", type="primary", key="tax_members_do", disabled=not chosen, width="stretch"):
-        edit("Moved", "move", ids=[shown[one] for one in chosen], to=places[to])
-    if chosen and st.button("Lock these documents here", key="tax_members_lock"):
-        edit("Locked", "lock", ids=[shown[one] for one in chosen])

@@ -13,6 +13,7 @@ from ...api import Collection
 from ...api.functions import among
 from ..jobs.panel import ask_name, may_start, name_of, start
 from ..page import empty, escape_markdown, link, popover, sentences, show_members, submitted
+from ..words import in_places
 from ..workspace import Workspace
 from .deleting import show_deletion, texts_of
 
@@ -72,7 +73,7 @@ def _show_check(shelf: Workspace, collection: Collection, name: str, running: bo
     if changed:
         st.caption(f"{counted(found.run.documents, 'document')} now: the collection has changed since. Check it again.")
     for note in report["notes"]:
-        st.caption(escape_markdown(note))
+        st.caption(escape_markdown(in_places(note)))
     items = [item for item in found.items if item.data["size"]]
     nothing = [item.name for item in found.items if not item.data["size"]]
     with st.container(horizontal=True):
@@ -157,7 +158,7 @@ def _show_watch(shelf: Workspace, collection: Collection, name: str, running: bo
     compared = f"{counted(report['new'], 'new document')} and {report['old']:,} old"
     st.caption(escape_markdown(f"Since {report['since']}: {compared} · {found.run.seconds:,.1f} s"))
     for note in report["notes"]:
-        st.caption(escape_markdown(note))
+        st.caption(escape_markdown(in_places(note)))
     if not found.items:
         st.info("No significant change." if report["new"] else "No new documents.")
         return

@@ -1,6 +1,8 @@
 """What was found in the files: the first rows, and which column is what, for the visitor to change."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from ....indexer.readers import Preview, ReadOptions
 from ....indexer.readers.column_types import NAMED
 from ....indexer.wording import counted, listed
 from ...api.functions import preview
-from ..page import escape_markdown
+from ..page import escape_markdown, failure
 
 NO_TITLE, HASH = "none", "a hash of the text"
 READABLE = 0.7
@@ -30,28 +32,79 @@ def choose_columns(paths: Sequence[Path], key: str, id_hint: str | None = "") ->
     Raises:
         SondeError: The files cannot be read.
     """
+    looked = partial(look_at, tuple(map(str, paths)), stamps(paths), id_hint=id_hint)
     try:
-        found = look_at(tuple(map(str, paths)), stamps(paths), ReadOptions(), id_hint)
+        found = looked(ReadOptions())
     except UsageError as error:
         if error.field != "encoding":
             raise
-        said = "There is no readable text in an encoding that can be detected. Choose another file, or save it as UTF-8"
-        raise SondeError(said) from None
+        found = None
+    detected = found.encoding if found else NOT_DETECTED
+    encoding = st.session_state.get(f"{key}-encoding") or AUTOMATIC  # the widget is below what it changes
+    if encoding != AUTOMATIC:
+        try:
+            found = looked(ReadOptions(encoding=encoding))
+        except SondeError as error:
+            found = None
+            st.error(failure(error))
+    elif found is None:
+        _refuse(
+            "The file has no readable text in an encoding that can be detected. Choose another file, or choose the "
+            "encoding under Advanced."
+        )
+    options = _choose(found, key, id_hint) if found else None
+    if detected or found is None or found.fixed:
+        _choose_encoding(key, detected)
+    if options and encoding != AUTOMATIC:
+        options = replace(options, encoding=encoding)
+    return found or Preview(None), options
+
+
+AUTOMATIC, NOT_DETECTED = "", "not detected"
+ENCODINGS = {
+    "utf-8": "UTF-8", "utf-16": "UTF-16", "cp1252": "Western European", "cp1250": "Central European",
+    "cp850": "Western European, DOS",
+    "cp1251": "Cyrillic", "cp1253": "Greek", "cp1254": "Turkish", "cp1255": "Hebrew", "cp1256": "Arabic",
+    "shift_jis": "Japanese", "euc_jp": "Japanese", "gb18030": "Chinese", "big5": "traditional Chinese",
+    "euc_kr": "Korean",
+}  # fmt: skip
+"""Names of encodings as Python knows them, and what they are for."""
+READ_AS = "If letters in the first rows are wrong, choose another encoding, or type the name of one. "
+REMEMBERED = "The collection uses it for later files too, unless they are UTF-8."
+
+
+def _choose_encoding(key: str, detected: str) -> None:
+    """Let the encoding of text files be chosen; the first choice is the one that was detected."""
+
+    def named(encoding: str) -> str:
+        if encoding == AUTOMATIC:
+            return detected if detected == NOT_DETECTED else f"detected: {detected or 'for each file'}"
+        return f"{encoding} ({ENCODINGS[encoding]})" if encoding in ENCODINGS else encoding
+
+    with st.expander("Advanced", expanded=detected == NOT_DETECTED):
+        st.selectbox(
+            "Encoding", [AUTOMATIC, *ENCODINGS], key=f"{key}-encoding", format_func=named, accept_new_options=True,
+            help=READ_AS + REMEMBERED,
+        )  # fmt: skip
+
+
+def _choose(found: Preview, key: str, id_hint: str | None) -> ReadOptions | None:
+    """Show what was found, and return the columns that the visitor chose; None while there is no text."""
     names = list(found.types) or [name for row in found.rows for name in row]
     texts = found.columns.text if found.fixed and found.columns else names
     if any(_shown(name) != name for name in names) or not _has_text(found, texts):
         _refuse("The file contains no readable text. Choose another file.")
-        return found, None
+        return None
     st.markdown(_counted_or_read(found))
     if found.fixed:
         st.caption(
             "Each file is one document. Its path is the id. If you add the file again, it replaces that document."
         )
         _show_rows(found)
-        return found, ReadOptions()
+        return ReadOptions()
     options = _roles(found, key, id_hint)
     _show_rows(found)
-    return found, options
+    return options
 
 
 def readable(found: Preview) -> int:
@@ -247,6 +300,7 @@ def role_words(options: ReadOptions) -> list[str]:
     said += ["--title", options.title] if options.title is not None else []
     said += ["--id", options.id] if options.id is not None else []
     said += [word for name, kind in options.type.items() for word in ("--type", f"{name}={kind}")]
+    said += ["--encoding", options.encoding] if options.encoding is not None else []
     return said + [word for name in options.leave_out for word in ("--leave-out", name)]
 
 

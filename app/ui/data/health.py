@@ -14,9 +14,10 @@ from ...api import Collection
 from ...api.functions import duration, last_change, size
 from ..jobs import Job
 from ..page import escape_markdown, failure
+from ..words import explained
 from ..workspace import Workspace, may_write
 from .jobs import findings, told
-from .overview import look
+from .overview import EXACT, look
 
 
 def show_damaged(shelf: Workspace, name: str) -> bool:
@@ -107,7 +108,7 @@ def _counts(found: Info) -> None:
     cells[3].metric(
         "Recall@10",
         f"{found.ann['recall']:.3f}" if found.ann and found.ann["kind"] != "exact" else "exact",
-        help="The share of the ten nearest passages that the FAISS index finds.",
+        help=f"{explained('recall@10')} {EXACT}",
     )
 
 

@@ -13,6 +13,7 @@ from ...stopped import goes_on
 from ..jobs import Job, Jobs
 from ..jobs.panel import command_line, show_cancel, show_notes, time_left
 from ..page import escape_markdown, failure, link
+from ..words import in_places
 from ..workspace import Workspace, may_write
 
 Report = Mapping[str, Any]
@@ -58,7 +59,7 @@ def said_of_model(did: Report) -> str:
     if did["switched"]:
         return f"The collection now uses {did['after']} instead of {did['before']}."
     refusal = (did["comparison"] or {}).get("refusal")
-    return f"The collection keeps {did['before']}" + (f": {refusal}." if refusal else ".")
+    return f"The collection keeps {did['before']}" + (f": {in_places(refusal)}." if refusal else ".")
 
 
 def _index(values: list[Report]) -> list[str]:

@@ -10,7 +10,7 @@ from ....indexer.wording import shown_p
 from ...api.functions import last_change, size
 from ..jobs import Job
 from ..page import escape_markdown, submitted
-from ..words import in_pages
+from ..words import MEASURES, in_pages
 from ..workspace import Workspace
 from .adding import DEFAULT, OTHER, STATIC, job_device, other_model
 from .health import info_of, show_damaged
@@ -70,7 +70,9 @@ def _show_result(shelf: Workspace, name: str, job: Job, now: str) -> None:
     st.text(said_of_model(did))
     if found := did["comparison"]:
         st.caption(escape_markdown(f"Compared on {found['source']}"))
-        st.dataframe(_rows(found), hide_index=True)
+        said = [f"{name}: {MEASURES[name]}." for name in ("nDCG@10", "MRR@10")]
+        column = st.column_config.Column(help=" ".join(said))
+        st.dataframe(_rows(found), hide_index=True, column_config={"Measure": column})
     for note in did["notes"]:
         st.text(f"Note: {in_pages(note)}.")
     if did["switched"] or did["before"] != now:

@@ -9,8 +9,12 @@ import streamlit as st
 from ....indexer.upkeep.info import QuickLook
 from ...api.functions import being_written, last_change, quick_look
 from ..jobs import Job
+from ..words import explained
 from ..workspace import Workspace
 from .jobs import fraction, show_job_cards
+
+EXACT = "exact: every passage is compared, so all of them are found."
+"""What stands in place of the recall of a collection without an approximate index."""
 
 REFRESH = 1.0
 """Seconds between two looks at running jobs."""
@@ -55,9 +59,7 @@ def _table(shelf: Workspace, names: list[str], name: str | None, jobs: list[Job]
             "Documents": st.column_config.NumberColumn(format="localized"),
             "Passages": st.column_config.NumberColumn(format="localized"),
             "Size": st.column_config.NumberColumn(format="bytes"),
-            "Recall@10": st.column_config.TextColumn(
-                help="Measured on the FAISS index. exact: every passage is compared."
-            ),
+            "Recall@10": st.column_config.TextColumn(help=f"{explained('recall@10')} {EXACT}"),
             "Last change": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
             "Work": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
         },

@@ -23,7 +23,9 @@ from ..page import (
     HEAT,
     empty,
     escape_markdown,
+    help_of,
     popover,
+    sentence_of,
     sentences,
     show_members,
     show_text,
@@ -31,6 +33,7 @@ from ..page import (
     submitted,
     theme,
 )  # fmt: skip
+from ..words import explained
 from ..workspace import Workspace, may_write
 
 BAR = (
@@ -170,10 +173,10 @@ def show_truth(collection: Collection, run: Run) -> None:
     found = _quality(collection, run.name, truth, (*collection.documents_state(), run.number, run.created))
     cells = st.columns(3)
     cells[0].metric("Documents with both", f"{found.documents:,}")
-    cells[1].metric("Accuracy", f"{found.accuracy:.3f}")
-    cells[2].metric("Macro F1", f"{found.macro_f1:.3f}")
+    cells[1].metric("Accuracy", f"{found.accuracy:.3f}", help=explained("accuracy"))
+    cells[2].metric("Macro F1", f"{found.macro_f1:.3f}", help=explained("macro F1"))
     for note in found.notes:
-        st.warning(escape_markdown(note[:1].upper() + note[1:] + "."))
+        st.warning(sentence_of(note))
     if found.confusion:
         _confusion(found)
     table = [
@@ -181,7 +184,7 @@ def show_truth(collection: Collection, run: Run) -> None:
          "F1": round(each.f1, 3), "documents": each.support}
         for each in found.classes
     ]  # fmt: skip
-    st.dataframe(table, hide_index=True)
+    st.dataframe(table, hide_index=True, column_config=help_of("precision", "recall", "F1"))
 
 
 @st.cache_data(show_spinner="Comparing …", max_entries=16)

@@ -11,7 +11,7 @@ from ....indexer.store.runs import Run
 from ....indexer.wording import counted
 from ....pipelines.analysis.selections import Change
 from ...api import Collection
-from ..downloads import QUOTED, choose_export_columns, written
+from ..downloads import choose_export_columns, help_of_export, written
 from ..jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
 from ..page import (
     chips,
@@ -194,12 +194,13 @@ def _kept(collection: Collection, docs: np.ndarray, name: str) -> tuple[str, Cal
 
 def _export(collection: Collection, docs: np.ndarray) -> None:
     kind = st.segmented_control("Format", list(FORMATS), default="CSV", required=True, key="part_format") or "CSV"
+    suffix = FORMATS[kind]
     columns = choose_export_columns(collection, "part")
     st.download_button(
         f"Download {counted(len(docs), 'document')}",
-        lambda: written(FORMATS[kind], lambda path: collection.export_numbered(docs, path, columns=columns)),
-        f"selection{FORMATS[kind]}",
-        type="primary", key="part_export", on_click="ignore", help=QUOTED if kind == "CSV" else None,
+        lambda: written(suffix, lambda path: collection.export_numbered(docs, path, columns=columns, filled=True)),
+        f"selection{suffix}",
+        type="primary", key="part_export", on_click="ignore", help=help_of_export(suffix, columns),
     )  # fmt: skip
 
 

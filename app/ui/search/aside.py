@@ -10,9 +10,9 @@ from ....indexer.wording import cut
 from ....pipelines.plots.colors import escaped
 from ....pipelines.search.results import Results
 from ...api import Collection
-from ...api.functions import to_csv, to_jsonl
+from ...api.functions import hit_columns, to_csv, to_jsonl
 from ...api.looks import State
-from ..downloads import QUOTED, for_spreadsheets
+from ..downloads import QUOTED, choose_export_columns, for_spreadsheets
 from ..jobs.panel import name_of
 from ..page import escape_markdown, link
 from .ask import WIDE, SearchForm, all_of
@@ -103,13 +103,14 @@ def _show_facets(collection: Collection, every: Results) -> None:
 
 def _show_export(collection: Collection, asked: SearchForm) -> None:
     st.caption(f"Export the best hits (up to {MOST:,})")
+    columns = choose_export_columns(collection, "hits", hit_columns(collection.fields()))
     name = f"{name_of(collection)}-hits"
     with st.container(horizontal=True):
         for suffix, write in (("csv", to_csv), ("jsonl", to_jsonl)):
             st.download_button(
                 suffix.upper(),
                 lambda write=write, suffix=suffix: for_spreadsheets(
-                    write(all_of(collection, asked, MOST)), f".{suffix}"
+                    write(all_of(collection, asked, MOST), columns), f".{suffix}"
                 ),
                 f"{name}.{suffix}",
                 mime="text/csv" if suffix == "csv" else "application/jsonl", key=f"export_{suffix}",

@@ -12,7 +12,7 @@ from ...api.looks import State
 from ..browser import show_top
 from ..drawer import show_opener
 from ..jobs.panel import name_of, show_work
-from ..page import empty, escape_markdown, is_digest, sentences, shortened, show_text
+from ..page import empty, escape_markdown, is_digest, sentence_of, sentences, shortened, show_text
 from ..workspace import Workspace
 from .aside import show_aside
 from .ask import LIKE, WIDE, SearchForm, ask, page_of, wide
@@ -157,11 +157,11 @@ def _show_how(results: Results, every: Results) -> None:
         escape_markdown(f"{count} · {results.mode} · {results.strategy}{stage} · {results.seconds * 1000:,.0f} ms")
     )
     for note in results.notes:
-        st.info(escape_markdown(note[:1].upper() + note[1:] + "."), icon=":material/info:")
+        st.info(sentence_of(note), icon=":material/info:")
 
 
 def _show_nothing(every: Results, asked: SearchForm) -> None:
-    why = " ".join(escape_markdown(note[:1].upper() + note[1:] + ".") for note in every.notes)
+    why = " ".join(sentence_of(note) for note in every.notes)
     mode = ", or hybrid or dense mode" if asked.settings.mode == "lexical" else ""
     limits = " Or open Filters: a filter or the minimum similarity may exclude hits."
     narrowed = asked.settings.where or asked.settings.threshold is not None

@@ -211,8 +211,8 @@ def test_what_is_said_of_agreement_by_chance_is_true(pages: Pages, clustered: Co
     clustered.cluster("other", k=2, refits=0)
     page = pages.open("clusters", collection="shop", part="compare")
     helps = {metric.label: metric.proto.help for metric in page.metric}
-    assert "Chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
-    assert "0 is expected by chance" in helps["ARI"]
+    assert "chance gives more than 0" in helps["NMI"], "only ARI is adjusted"
+    assert "0 as much as by chance" in helps["ARI"]
 
 
 def test_a_level_that_was_reduced_is_named_and_has_no_figures_of_other_groups(pages: Pages) -> None:
@@ -297,7 +297,11 @@ def test_the_columns_of_a_download_are_chosen(pages: Pages, clustered: Collectio
     box = page.multiselect(key="group_columns")
     assert (box.value, box.placeholder, box.options) == ([], "All columns", clustered.export_columns())
     assert "cluster:k name" in box.options
+    helps = [each.proto.help for each in page.get("download_button")]
+    assert any("Columns without a value in any of these documents are left out" in said for said in helps)
     box.set_value(["text"]).run()
+    helps = [each.proto.help for each in page.get("download_button")]
+    assert not any("left out" in said for said in helps), "a column that was chosen is never left out"
     assert not page.exception
 
 

@@ -13,6 +13,7 @@ from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: 
 
 from sonde.app.api import Collection
 from sonde.app.ui.jobs import Jobs
+from sonde.app.ui.words import explained
 from sonde.pipelines.evaluate.groups import evaluate_clusters, evaluate_labels
 from sonde.pipelines.evaluate.search import evaluate_search, modes
 
@@ -82,6 +83,9 @@ def test_the_table_of_search(pages: Pages) -> None:
     done(pages, "Measure search", "search", [quality.to_dict() for quality in found])
     page = pages.open("evaluate")
     table = page.dataframe[-1].value
+    settings = json.loads(page.dataframe[-1].proto.columns)
+    for name in ("nDCG@10", "recall@100", "MRR@10", "MAP@100", "judged@10"):
+        assert settings[name]["help"] == explained(name)
     assert table["mode"].tolist() == ["lexical", "dense"]
     assert table["nDCG@10"].tolist() == [f"{quality.measures['ndcg@10']:.3f}" for quality in found]
     assert table["judged@10"].tolist() == [f"{quality.measures['judged@10']:.0%}" for quality in found]
@@ -127,6 +131,10 @@ def test_clusters(pages: Pages, started: list[tuple[str, ...]]) -> None:
     values = {metric.label: metric.value for metric in page.metric}
     assert values["NMI"] == f"{found.nmi:.3f}" and values["Purity"] == f"{found.purity:.3f}"
     assert values["Stability"] == "–"
+    assert {metric.label: metric.proto.help for metric in page.metric} == {
+        name[0].upper() + name[1:]: explained(name)
+        for name in ("NMI", "ARI", "V-measure", "purity", "silhouette", "stability", "coherence", "diversity")
+    }
     press(page, "measure_clusters")
     assert started == [("evaluate", "clusters", str(collection.path), "--run", "three", "--truth", "truth", "--json")]
     collection.delete_run("three")

@@ -5,8 +5,8 @@
 import html
 import json
 import re
+import shutil
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from ui_overview import kept_job, shop, topics
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
+from sonde.app.ui.search import aside
 from sonde.app.ui.search.filters import _fields
 from sonde.app.ui.search.hits import lit
 from sonde.indexer.errors import SondeError
@@ -29,7 +30,6 @@ from sonde.pipelines.analysis.describe import example_queries
 from sonde.pipelines.search.facets import Facet, choices_among, facets
 from sonde.pipelines.search.filters import documents_where
 from sonde.pipelines.search.filters.compile import among, between, containing, every
-from sonde.pipelines.search.tables import to_csv, to_jsonl
 
 DAYS = [
     {"id": str(n), "text": f"Parcel number {n} came late to the door.", "title": f"Ticket {n}", "stars": n % 5,
@@ -281,16 +281,26 @@ def test_hits_on_the_map(pages: Pages) -> None:
     assert len(figure["data"][1]["text"]) == 100
 
 
-def test_exports(tmp_path: Path) -> None:
-    rows = [DAYS[1] | {"score": 7, "title": 'a "b", c'}, DAYS[2] | {"score": 8}]
-    found = index(rows, tmp_path / "c.sonde", id="id", encoder=FakeEncoder()).search("parcel")  # type: ignore[arg-type]
-    lines = to_csv(found).decode().splitlines()
-    assert lines[0].startswith(
-        "rank,id,title,relevance,score,dense,lexical,rerank,passage,text,stars,price,day,ok,tags,code,kind"
-    )
-    assert lines[0].endswith("metadata.score")
-    assert '"a ""b"", c"' in "".join(lines)
-    assert [json.loads(line)["id"] for line in to_jsonl(found).splitlines()] == [hit.id for hit in found]
+def test_the_columns_of_exported_hits_are_chosen(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.collection(rows=[row | {"score": 7} for row in DAYS[:9]])
+    asked: list[Any] = []
+    monkeypatch.setattr(aside, "to_csv", lambda _, columns: asked.append(columns) or b"")
+    offered: dict[str, Any] = {}
+    monkeypatch.setattr(aside.st, "download_button", lambda label, data, *_, **__: offered.update({label: data}))
+    page = pages.open("search", q="parcel")
+    box = page.multiselect(key="hits_columns")
+    assert (box.value, box.placeholder) == ([], "All columns")
+    assert box.options[:3] == ["rank", "id", "title"] and box.options[-1] == "metadata.score"
+    offered["CSV"]()
+    box.set_value(["id", "stars"]).run()
+    offered["CSV"]()
+    assert asked == [None, ["id", "stars"]]
+
+
+def test_a_note_names_the_page_and_not_the_command(pages: Pages) -> None:
+    shutil.rmtree(pages.collection().path / "lexical")
+    said = shown(pages.open("search", q="parcel")).replace("\\", "")
+    assert "meaning alone: Repair (Data page, Health) rebuilds it." in said and "sonde repair" not in said
 
 
 @pytest.fixture(scope="module")

@@ -85,17 +85,22 @@ def test_groups_are_edited_and_the_last_edit_is_undone(pages: Pages, kept: Colle
     unread(page)
 
 
-def test_a_renamed_group_stays_chosen_with_the_description_that_was_typed(pages: Pages, kept: Collection) -> None:
+def test_one_button_saves_the_name_and_the_description(pages: Pages, kept: Collection) -> None:
+    """A description was lost where the button that saved the name was clicked."""
     page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
     name = kept.taxonomy()[1].name
     page.multiselect(key="tax_groups").set_value([f"1 {name}"]).run()
+    page.button(key="tax_name_do").click().run()
+    assert "Change the name or the description first." in shown(page)
     page.text_input(key=f"tax_name_1_{name}").set_value("Better")
     page.text_input(key="tax_about_1_").set_value("my words")
     page.button(key="tax_name_do").click().run()
     assert page.multiselect(key="tax_groups").value == ["1 Better"]
-    assert (kept.taxonomy()[1].name, page.text_input(key="tax_about_1_").value) == ("Better", "my words")
-    page.button(key="tax_about_do").click().run()
-    assert (kept.taxonomy()[1].description, page.multiselect(key="tax_groups").value) == ("my words", ["1 Better"])
+    assert (kept.taxonomy()[1].name, kept.taxonomy()[1].description) == ("Better", "my words")
+    page.text_input(key="tax_about_1_my words").set_value("others")
+    page.button(key="tax_name_do").click().run()
+    assert (kept.taxonomy()[1].name, kept.taxonomy()[1].description) == ("Better", "others")
+    assert [entry.operation for entry in kept.taxonomy_log()] == ["describe", "describe", "rename", "make"]
     page.button(key="tax_remove").click().run()
     assert page.multiselect(key="tax_groups").value == []
 
@@ -121,15 +126,98 @@ def test_a_rule_is_shown_where_it_is_edited(pages: Pages, kept: Collection) -> N
     unread(page)
 
 
-def test_documents_are_moved_and_stay_locked(pages: Pages, kept: Collection) -> None:
+def documents(page: Any) -> Any:
+    """Return the table of a group's documents, in which rows are ticked."""
+    return next(each for each in page.dataframe if each.key and each.key.startswith("tax_documents_"))
+
+
+def tick(page: Any, *rows: int) -> None:
+    page.session_state[documents(page).key] = {"selection": {"rows": list(rows)}}
+    page.run()
+
+
+@pytest.mark.parametrize("to", ["another group", "no group"])
+def test_several_documents_are_moved_in_one_edit_and_stay_locked(pages: Pages, kept: Collection, to: str) -> None:
+    """They had to be picked one by one from a list of the first 50."""
     page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
     page.multiselect(key="tax_groups").set_value([f"0 {kept.taxonomy()[0].name}"]).run()
-    first = page.multiselect(key="tax_members").options[0]
-    page.multiselect(key="tax_members").set_value([first]).run()
-    page.selectbox(key="tax_members_to").set_value(kept.taxonomy()[2].path).run()
+    ids = [member.id for member in kept.members("taxonomy", 0, kind="taxonomy", k=500)]
+    assert documents(page).value["id"].tolist() == ids and page.button(key="tax_members_do").disabled
+    tick(page, 0, 2, 3)
+    assert page.button(key="tax_members_do").label == "Move 3 documents"
+    where = kept.taxonomy()[2].path if to == "another group" else to
+    page.selectbox(key="tax_members_to").set_value(where).run()
     page.button(key="tax_members_do").click().run()
-    assert kept.taxonomy().locked == 1 and kept.taxonomy_log()[0].said.startswith("moved 1 document to 2 ")
+    target = 2 if to == "another group" else -1
+    numbers = {each.id: each.number for each in kept.assignments("taxonomy", kind="taxonomy")}
+    assert [numbers[ids[place]] for place in (0, 1, 2, 3)] == [target, 0, target, target]
+    assert kept.taxonomy().locked == 3 and kept.taxonomy_log()[0].said.startswith("moved 3 documents ")
+    assert page.button(key="tax_members_do").disabled, "rows that took the places of others are not chosen"
+    page.button(key="tax_undo").click().run()
+    assert {each.id: each.number for each in kept.assignments("taxonomy", kind="taxonomy")}[ids[3]] == 0
+    assert kept.taxonomy().locked == 0
     unread(page)
+
+
+def test_all_that_a_search_in_a_group_finds_is_moved(pages: Pages, kept: Collection) -> None:
+    kept.edit_taxonomy("move", groups=[1], to=0)
+    inside = {each.id for each in kept.assignments("taxonomy", kind="taxonomy") if each.number in (0, 1)}
+    query = kept.documents(sorted(inside)[:1])[sorted(inside)[0]].text
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"0 {kept.taxonomy()[0].name}"]).run()
+    page.text_input(key="tax_find_0").set_value(query).run()
+    found = documents(page).value
+    assert set(found["id"]) <= inside and set(found.columns) == {"relevance", "document", "id"}
+    sure = [id for id, relevance in zip(found["id"], found["relevance"], strict=True) if "weak" not in relevance]
+    assert 1 < len(sure) < len(found)
+    button = page.button(key="tax_members_all")
+    assert button.label == f"Choose the {len(sure)} hits that are not weak"
+    button.click().run()
+    page.selectbox(key="tax_members_to").set_value(kept.taxonomy()[3].path).run()
+    page.button(key="tax_members_do").click().run()
+    numbers = {each.id: each.number for each in kept.assignments("taxonomy", kind="taxonomy")}
+    assert {numbers[id] for id in sure} == {3} and kept.taxonomy_log()[0].documents == len(sure)
+    page.text_input(key="tax_find_0").set_value("").run()
+    unread(page)
+
+
+def test_documents_are_locked_where_they_are(pages: Pages, kept: Collection) -> None:
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.multiselect(key="tax_groups").set_value([f"0 {kept.taxonomy()[0].name}"]).run()
+    tick(page, 0, 1)
+    page.button(key="tax_members_lock").click().run()
+    assert kept.taxonomy().locked == 2
+
+
+def test_a_taxonomy_is_renamed_and_deleted_after_it_is_said_what_is_lost(pages: Pages, kept: Collection) -> None:
+    kept.edit_taxonomy("move", ids=[next(iter(kept.rows()))["id"]], to="none")
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.button(key="tax_rename_do").click().run()
+    assert "Change the name first." in shown(page)
+    page.text_input(key="tax_rename_taxonomy").set_value("ours").run()
+    page.button(key="tax_rename_do").click().run()
+    assert page.selectbox(key="run").value == "taxonomy:ours" and len(kept.taxonomy("ours").groups) == 4
+    said = "Delete the taxonomy ours? You cannot undo this. This is lost: 4 groups with names, descriptions and rules, "
+    assert said + "the locks of 1 document, the log of 1 edit." in shown(page)
+    assert "The documents are not changed." in shown(page)
+    page.button(key="tax_delete_do").click().run()
+    assert [(run.kind, run.name) for run in kept.runs()] == [("cluster", "k")]
+    assert page.selectbox(key="run").value == "cluster:k"
+    unread(page)
+
+
+def test_the_name_of_a_taxonomy_that_is_taken_is_refused(pages: Pages, kept: Collection) -> None:
+    kept.make_taxonomy("k", "other")
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    page.text_input(key="tax_rename_taxonomy").set_value("other").run()
+    page.button(key="tax_rename_do").click().run()
+    assert "other" in page.error[0].value and page.selectbox(key="run").value == "taxonomy:taxonomy"
+
+
+def test_the_number_of_documents_comes_before_the_names(pages: Pages, kept: Collection) -> None:
+    """On a phone, the names filled the table, and the numbers were outside of it."""
+    page = pages.open("clusters", collection="shop", run="taxonomy:taxonomy")
+    assert list(page.dataframe[0].value.columns)[:3] == ["number", "documents", "group"]
 
 
 def test_updates_are_jobs(pages: Pages, kept: Collection, started: Started) -> None:

@@ -211,3 +211,52 @@ def test_of_a_long_table_the_first_rows_are_counted(tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("text,kind\n" + "".join(f"Text {n},{n % 4}\n" for n in range(10)))
     found = preview([tmp_path / "long.csv", tmp_path / "more.csv"], ReadOptions())
     assert (found.sampled, found.count, dict(found.different)) == (1_010, 1_510, {"text": 1_000, "kind": 4})
+
+
+SIZES = "id,text\n" + "".join(f"{n},Die Größe paßt nicht für mich und die Tür schließt übel {n}\n" for n in range(30))
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Jobs are noted in place of being started."""
+    found: list[list[str]] = []
+    monkeypatch.setattr(Jobs, "start", lambda _, title, name, command, then: found.append(command))
+    return found
+
+
+def sent(pages: Pages, encoding: str) -> Any:
+    """Return the page after a file in an encoding was sent."""
+    page = pages.open("data")
+    uploader: Any = page.get("file_uploader")[0]
+    uploader.set_value([("sizes.csv", SIZES.encode(encoding), "text/csv")]).run()
+    assert not page.exception
+    return page
+
+
+def test_the_encoding_that_was_detected_is_named_and_not_given(pages: Pages, commands: list[list[str]]) -> None:
+    page = sent(pages, "cp1252")
+    box = page.selectbox(key="new-encoding")
+    assert (box.options[0], "shift_jis (Japanese)" in box.options) == ("detected: cp1252", True)
+    assert page.dataframe[0].value["text"][0].startswith("Die Größe paßt")
+    page.checkbox(key="new-further").uncheck().run()
+    page.button(key="new-start").click().run()
+    assert "--encoding" not in commands[0]
+
+
+def test_an_encoding_that_is_not_detected_is_chosen(pages: Pages, commands: list[list[str]]) -> None:
+    """The page refused such a file; the command line had --encoding."""
+    page = sent(pages, "cp850")
+    assert [each.value for each in page.error] == [
+        "The file has no readable text in an encoding that can be detected\\. Choose another file, or choose the "
+        "encoding under Advanced\\."
+    ]
+    assert page.selectbox(key="new-encoding").options[0] == "not detected"
+    page.selectbox(key="new-encoding").set_value("cp850").run()
+    assert page.dataframe[0].value["text"][0].startswith("Die Größe paßt") and not page.error
+    page.selectbox(key="new-encoding").set_value("utf-8").run()
+    assert "leave out Encoding to detect it" in page.error[0].value.replace("\\", "")
+    page.selectbox(key="new-encoding").set_value("cp850").run()
+    page.checkbox(key="new-further").uncheck().run()
+    page.button(key="new-start").click().run()
+    place = commands[0].index("--encoding")
+    assert commands[0][place + 1] == "cp850"

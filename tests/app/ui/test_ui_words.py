@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ from sonde.app.ui.jobs import Job, Jobs
 from sonde.app.ui.jobs.panel import WATCHED, command_line
 from sonde.app.ui.launch import VARIABLE
 from sonde.app.ui.page import said_by_pages
-from sonde.app.ui.words import in_pages, label, without_paths
+from sonde.app.ui.words import MEASURES, explained, in_pages, label, without_paths
 from sonde.indexer.errors import Message, SondeError, arg
 from sonde.indexer.ingest import source as source_module
 from sonde.indexer.progress import Progress
@@ -46,6 +47,14 @@ PATIENCE = 60.0
         ("not in 2 runs: `sonde runs update 'a b' RUN` adds them", "not in 2 runs: the page of each run adds them"),
         ("delete the old documents: --sync does that", "delete the old documents: Sync does that"),
         ("switch back with `sonde model --undo`", "switch back with Model (Data page)"),
+        ("judge hits first, with `sonde judge`", "judge hits first, with Relevant and Not relevant (Search page)"),
+        (
+            "a run is needed: `sonde taxonomy C --from RUN`",
+            "a run is needed: Make a taxonomy (Clusters and topics page)",
+        ),
+        ("begin empty: `sonde taxonomy add C NAME`", "begin empty: `sonde taxonomy add C NAME`"),
+        ("or `sonde model --forget` removes them", "or `sonde model --forget` removes them"),
+        ("until `sonde tune` finds others", "until `sonde tune` finds others"),
         ("see https://example.org/a/b and 5/7 and/or x", "see https://example.org/a/b and 5/7 and/or x"),
     ],
 )
@@ -145,6 +154,15 @@ def test_asking_to_stop_returns_at_once_and_stops_the_job(jobs: Jobs, monkeypatc
     assert Job.read(job.folder).asked_to_stop
     process.kill()
     assert [each.id for each in asked] == [job.id]
+
+
+def test_pages_and_the_glossary_explain_measures_in_the_same_words() -> None:
+    glossary = (Path(__file__).parents[3] / "docs" / "glossary.md").read_text("utf-8").splitlines()
+    rows = dict(line.strip("| ").split(" | ", 1) for line in glossary if line.count(" | ") == 1)
+    assert {name: rows.get(name) for name in MEASURES} == MEASURES
+    for name, said in MEASURES.items():
+        assert re.search(r"(0 to 1|-1 to 1|1 at most); ", said), f"{name} has no range and no direction"
+    assert explained("nDCG@10").startswith("How good the first ten hits are, 0 to 1; ")
 
 
 class Rows:

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pytest
 from fake_encoder import FakeEncoder
@@ -94,3 +95,24 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     gc.collect()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.sonde", "temporary"]
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_workbook_leaves_out_columns_without_a_value_only_if_it_is_asked_to(
+    mixed: Collection, tmp_path: Path
+) -> None:
+    docs, path = np.array(sorted(mixed.numbers(["b"]).values())), tmp_path / "c.xlsx"
+    assert mixed.export_numbered(docs, path, filled=True) == 1
+    book = openpyxl.load_workbook(path)
+    assert [cell.value for cell in book["documents"][1]] == ["id", "title", "text"]
+    assert [[cell.value for cell in row] for row in book["left out"].iter_rows()] == [
+        [f"11 columns left out, because no document here has a value: {', '.join(METADATA)}"]
+    ]
+    again: Any = index(path, tmp_path / "d.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert len(again) == 1, "the second sheet is not read as the table"
+    for options in ({"filled": True, "columns": ["id", "stars"]}, {}):
+        mixed.export_numbered(docs, path, **options)  # type: ignore[arg-type]
+        book = openpyxl.load_workbook(path)
+        assert [cell.value for cell in book["documents"][1]] == options.get("columns", mixed.export_columns())
+        assert book.sheetnames == ["documents"]
+    mixed.export_numbered(docs[:0], tmp_path / "none.xlsx", filled=True)
+    assert len(openpyxl.load_workbook(tmp_path / "none.xlsx")["documents"][1]) == len(mixed.export_columns())

@@ -1,5 +1,6 @@
-"""Hits as a DataFrame and as a notebook's table."""
+"""Hits as a DataFrame, as a notebook's table, and as CSV and JSON lines."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from fake_encoder import FakeEncoder
 from sonde.app.api import Collection, index
 from sonde.indexer.store.export import frame_of
 from sonde.pipelines.search.results import Results
-from sonde.pipelines.search.tables import BEFORE
+from sonde.pipelines.search.tables import BEFORE, hit_columns, to_csv, to_jsonl
 
 SCRIPT = "<script>alert('x')</script>"
 ROWS = [
@@ -53,3 +54,23 @@ def test_a_notebook_gets_a_table_without_markup_of_the_texts(results: Results) -
     assert "<td>2</td>" in html and "…</td>" in html
     for hit in results:
         assert f"<td>{hit.relevance:.2f}" in html
+
+
+def test_files_have_all_columns_or_those_that_are_chosen(tmp_path: Path) -> None:
+    rows = [{"id": "1", "text": "a late parcel", "stars": 1, "score": 7, "title": 'a "b", c'},
+            {"id": "2", "text": "a lost parcel", "stars": 2, "score": 8, "title": "Ticket 2"}]  # fmt: skip
+    made: Collection = index(rows, tmp_path / "d.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
+    found = made.search("parcel")
+    lines = to_csv(found).decode().splitlines()
+    assert lines[0] == "rank,id,title,relevance,score,dense,lexical,rerank,passage,text,stars,metadata.score"
+    assert lines[0].split(",") == hit_columns(made.fields())
+    assert '"a ""b"", c"' in "".join(lines)
+    assert [json.loads(line)["id"] for line in to_jsonl(found).splitlines()] == [hit.id for hit in found]
+    some = ["metadata.score", "id", "title"]
+    assert sorted(to_csv(found, some).decode().splitlines()) == [
+        '7,1,"a ""b"", c"', "8,2,Ticket 2", "metadata.score,id,title",
+    ]  # fmt: skip
+    assert {tuple(json.loads(line).items()) for line in to_jsonl(found, some).splitlines()} == {
+        (("metadata.score", 7), ("id", "1"), ("title", 'a "b", c')),
+        (("metadata.score", 8), ("id", "2"), ("title", "Ticket 2")),
+    }
