@@ -237,11 +237,17 @@ def print_breakdown(found: "RunBreakdown", json: bool, *, shares: bool = False) 
     for row in found.rows():
         part, amount = row[found.period or "class"], f"{row['share']:.1%}" if shares else f"{row['documents']:,}"
         print(f"{amount:>9}  {part:<20}  {row['number']:>6}  {row['name']}")
+    if shares and found.several:
+        say(found.base)
 
 
 def breakdown_plot(title: str, found: "RunBreakdown", *, shares: bool = False) -> "LinesPlot | BarsPlot":
-    """Return lines over time or bars by class, one of each for a group, without outliers."""
+    """Return lines over time or bars by class, one of each for a group, without outliers.
+
+    "none of these" is not an outlier but an answer, so it is drawn, after the labels.
+    """
     from ...pipelines.plots import BarsPlot, LinesPlot
+    from ..api.functions import NONE_NAME
 
     # A bar adds up its groups, and a group of a taxonomy has the documents of the groups under it.
     numbers = {item.number for item in found.items}
@@ -249,8 +255,10 @@ def breakdown_plot(title: str, found: "RunBreakdown", *, shares: bool = False) -
             if item.number >= 0 and (found.period or item.data.get("parent") not in numbers)]  # fmt: skip
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
     names = [f"{found.items[place].number} · {found.items[place].name}" for place in rows]
+    nones = [place for place, item in enumerate(found.items) if (item.number, item.name) == (-1, NONE_NAME)]
+    rows, names = rows + nones, names + [NONE_NAME] * len(nones)
     values = found.shares if shares else found.counts
-    unit = f"share of the {found.period or 'class'}'s documents" if shares else "documents"
+    unit = found.base if shares else "documents"
     plot = LinesPlot if found.period else BarsPlot
     return plot(title, found.parts, names, values[rows], [found.parts] * len(rows), unit)
 
