@@ -12,7 +12,7 @@ from ....indexer.encoder.models import STATIC_MODEL
 from ....indexer.store.kinds import LABEL
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
-from ....pipelines.evaluate.groups import LabelQuality
+from ....pipelines.evaluate.labels import LabelQuality
 from ....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
 from ....pipelines.label.engines import LATE, STATIC_NOTE
 from ....pipelines.plots.colors import escaped, one_line
@@ -170,7 +170,7 @@ def show_truth(collection: Collection, run: Run) -> None:
     found = _quality(collection, run.name, truth, (*collection.documents_state(), run.number, run.created))
     cells = st.columns(3)
     cells[0].metric("Documents with both", f"{found.documents:,}")
-    cells[1].metric("Accuracy", f"{found.accuracy:.3f}")
+    cells[1].metric(found.measure.capitalize(), f"{found.accuracy:.3f}", help=found.margin)
     cells[2].metric("Macro F1", f"{found.macro_f1:.3f}")
     for note in found.notes:
         st.warning(escape_markdown(note[:1].upper() + note[1:] + "."))

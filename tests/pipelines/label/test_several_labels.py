@@ -1,8 +1,11 @@
 """Several labels per text, as for open answers of a survey: counts, hand codes in tables, exports."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import Command
 from themes import collection
@@ -11,7 +14,9 @@ from sonde.app.api import Collection
 from sonde.app.api.opening import Opening
 from sonde.app.cli.show_run import breakdown_plot
 from sonde.app.mcp.counting import CountTools
+from sonde.indexer.errors import UsageError
 from sonde.pipelines.analysis.contrast import changed_beyond_chance
+from sonde.pipelines.label.codes import codes_of
 
 LABELS = ["parcel", "battery", "screen"]
 CODES: dict[str, list[str]] = {
@@ -57,3 +62,105 @@ def test_a_trend_of_several_labels_is_of_the_documents(survey: Collection) -> No
     few, many = np.array([100, 300]), np.array([130, 300])
     assert changed_beyond_chance(few, many, (400, 400)) == [True, False]
     assert changed_beyond_chance(few, many, (4_000, 4_000)) == [False, False]
+
+
+HAND = {"a1": ["screen"], "a2": ["battery", "screen"], "a3": [], "b1": ["parcel", "battery"]}
+TABLES = {
+    "cells": [(id, "; ".join(names) or "None of these") for id, names in HAND.items()],
+    "commas": [(id, ", ".join(names).title() or "none of these") for id, names in HAND.items()],
+    "json": [(id, json.dumps(names or ["none of these"])) for id, names in HAND.items()],
+    "rows": [(id, name) for id, names in HAND.items() for name in names or ["none of these"]],
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+@pytest.mark.parametrize("way", [*TABLES, "columns"])
+def test_several_codes_come_from_any_table(
+    survey: Collection, sonde: Command, tmp_path: Path, way: str, suffix: str
+) -> None:
+    table = (
+        pd.DataFrame(
+            {"id": [*HAND], "region": 1} | {name: [int(name in names) for names in HAND.values()] for name in LABELS}
+        )
+        if way == "columns"
+        else pd.DataFrame(TABLES[way], columns=["id", "label"])
+    )
+    path = tmp_path / f"hand{suffix}"
+    table.to_csv(path, index=False) if suffix == ".csv" else table.to_excel(path, index=False)
+    wanted = {id: tuple(names) for id, names in (CODES | HAND).items()}
+    assert sonde("runs", "correct", survey.path, "--run", "multi", "--from", path).code == 0
+    assert {each.id: tuple(sorted(each.labels)) for each in survey.corrections("multi")} == {
+        id: tuple(sorted(names)) for id, names in wanted.items()
+    }
+    survey.delete_run("multi", kind="correction")
+    assert survey.correct(table, "multi").documents == 4 == survey.correct(path, "multi").documents
+    assert survey.correct(path).run == "multi"
+    survey.delete_run("multi", kind="correction")
+    for truth in (table, path):
+        found = survey.evaluate_labels("multi", truth)
+        assert (found.documents, found.accuracy) == (4, 0.25), "a3 alone is as before"
+        assert {each.label for each in found.classes} == {*LABELS, "none of these"}
+
+
+def test_a_cell_is_divided_only_where_it_is_no_label() -> None:
+    known = ["late, broken", "late", "rude"]
+    assert codes_of(["late, broken"], known) == ["late, broken"]
+    assert codes_of(["Late, broken; rude"], known) == ["Late, broken", "rude"]
+    assert codes_of(["rude|late", "rude"], known) == ["rude", "late"]
+    assert codes_of(["rude; lte"], known) == ["rude", "lte"]
+    assert codes_of(["cheap, fast", "[1]", "[]"], known) == ["cheap, fast", "[1]", "none of these"]
+
+
+def test_an_unknown_code_is_named_with_the_nearest(survey: Collection, tmp_path: Path) -> None:
+    path = tmp_path / "hand.csv"
+    path.write_text('id,label\na1,"screen; batery"\n')
+    said = (
+        "the run 'multi' has no label 'batery' (did you mean 'battery'?): there are parcel, battery, screen, none of "
+    )
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
+        survey.correct(path, "multi")
+    path.write_text("id,screen,batery\na1,1,1\n")
+    with pytest.raises(
+        UsageError, match=r"^there is no label 'batery' \(did you mean 'battery'\?\): rename this column"
+    ):
+        survey.correct(path, "multi")
+    survey.label(LABELS, name="single")
+    path.write_text("id,label\na1,screen\na1,battery\n")
+    for ask in (survey.correct, lambda table, run: survey.evaluate_labels(run, table)):
+        with pytest.raises(
+            UsageError, match=r"rows 1 and 2 of .* give 'a1' different labels, screen and battery: keep one"
+        ):
+            ask(path, "single")
+    path.write_text('id,label\na1,"screen; battery"\n')
+    with pytest.raises(
+        UsageError, match=r"^the run 'single' gives each text one label: choose one of screen, battery$"
+    ):
+        survey.correct(path, "single")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_sheet_to_code_by_hand(survey: Collection, sonde: Command, tmp_path: Path, suffix: str) -> None:
+    survey.delete_run("multi", kind="correction")
+    path = tmp_path / f"hand{suffix}"
+    ask = ("runs", "correct", survey.path, "--random", "-k", 5, "--run", "multi", "--to", path)
+    ran = sonde(*ask)
+    assert ran.out == "" and ran.said[-1].startswith(
+        f"5 documents of multi written to {path}: fill in the column label"
+    )
+    sonde(*ask).refused("exists and may hold codes: write to another file", code=2)
+    sonde(*ask[:-1], tmp_path / "hand.jsonl").refused("must end in .csv or .xlsx", code=2)
+    table = pd.read_csv(path) if suffix == ".csv" else pd.read_excel(path, engine="openpyxl")
+    assert list(table) == ["id", "text", "label:multi", "label"] and table["label"].isna().all() and len(table) == 5
+    assert {row["id"]: row["label:multi"] for _, row in table.iterrows()} == {
+        id: "; ".join(CODES[id]) or "none of these" for id in table["id"]
+    }
+    back = ("runs", "correct", survey.path, "--run", "multi", "--from", path)
+    sonde(*back).refused("has a label: write one beside each text that you coded", code=2)
+    table["label"] = ["screen; parcel", "none of these", "", "battery", ""]
+    table.to_csv(path, index=False) if suffix == ".csv" else table.to_excel(path, index=False)
+    assert sonde(*back).said == [
+        "note: 2 rows without a label left out",
+        "multi: 3 documents corrected, 3 corrections kept",
+    ]
+    given = {each.id: each.labels for each in survey.corrections("multi")}
+    assert [given[id] for id in table["id"][[0, 1, 3]]] == [("screen", "parcel"), (), ("battery",)]
