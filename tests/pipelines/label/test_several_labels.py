@@ -2,19 +2,23 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import Command
+from http_service import client_of
 from themes import collection
 
 from sonde.app.api import Collection
 from sonde.app.api.opening import Opening
 from sonde.app.cli.show_run import breakdown_plot
+from sonde.app.http.client import RemoteCollection
 from sonde.app.mcp.counting import CountTools
-from sonde.indexer.errors import UsageError
+from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.analysis.contrast import changed_beyond_chance
 from sonde.pipelines.label.codes import codes_of
 
@@ -149,7 +153,7 @@ def test_a_sheet_to_code_by_hand(survey: Collection, sonde: Command, tmp_path: P
     )
     sonde(*ask).refused("exists and may hold codes: write to another file", code=2)
     sonde(*ask[:-1], tmp_path / "hand.jsonl").refused("must end in .csv or .xlsx", code=2)
-    table = pd.read_csv(path) if suffix == ".csv" else pd.read_excel(path, engine="openpyxl")
+    table: Any = pd.read_csv(path) if suffix == ".csv" else pd.read_excel(path, engine="openpyxl")
     assert list(table) == ["id", "text", "label:multi", "label"] and table["label"].isna().all() and len(table) == 5
     assert {row["id"]: row["label:multi"] for _, row in table.iterrows()} == {
         id: "; ".join(CODES[id]) or "none of these" for id in table["id"]
@@ -164,3 +168,33 @@ def test_a_sheet_to_code_by_hand(survey: Collection, sonde: Command, tmp_path: P
     ]
     given = {each.id: each.labels for each in survey.corrections("multi")}
     assert [given[id] for id in table["id"][[0, 1, 3]]] == [("screen", "parcel"), (), ("battery",)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
+def test_an_export_has_a_column_of_1_and_0_for_each_label(
+    survey: Collection, sonde: Command, tmp_path: Path, suffix: str
+) -> None:
+    survey.put([{"id": "c1", "text": "a late answer", "region": "c"}])
+    path = tmp_path / f"codes{suffix}"
+    assert sonde("export", survey.path, "--to", path, "--indicators", "multi").code == 0
+    read: Any = {".csv": pd.read_csv, ".xlsx": partial(pd.read_excel, engine="openpyxl"), ".parquet": pd.read_parquet}
+    table: Any = read[suffix](path).set_index("id")
+    names = [f"multi: {name}" for name in (*LABELS, "none of these")]
+    assert list(table)[-4:] == names
+    for id, codes in CODES.items():
+        assert [int(table.loc[id, name]) for name in names] == [
+            *(int(name in codes) for name in LABELS),
+            int(not codes),
+        ]
+    assert table.loc["c1", names].isna().all(), "the document is not in the run"
+    frame = survey.to_pandas(indicators="multi", columns=["id", names[0]])
+    assert frame[names[0]].tolist() == [1, 1, 0, 1, 0, 0, 0, 1, pd.NA] and frame[names[0]].dtype == "Int64"
+    with pytest.raises(SondeError, match="there is no label run 'mult' in this collection: there is only multi"):
+        survey.to_pandas(indicators="mult")
+
+
+def test_rows_over_http_have_them_too(survey: Collection) -> None:
+    with client_of(survey.path) as client:
+        frame = RemoteCollection(client).to_pandas(indicators="multi")  # type: ignore[arg-type]
+    assert frame.equals(survey.to_pandas(indicators="multi"))
+    assert frame["multi: none of these"].tolist() == [int(not codes) for codes in CODES.values()]
