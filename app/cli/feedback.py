@@ -145,9 +145,9 @@ def _list(found: "list[Correction]", json: bool) -> None:
 
 
 def print_unsure(found: "Unsure") -> None:
-    """Print a document, its label and the runner-up with their scores, and before them the margin: 0 is undecided."""
-    other = found.other if found.other_score is None else f"{found.other} {found.other_score:.3f}"
-    print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {other}  {snippet(found.id, 40)}")
+    """Print a document, its labels and the runner-up with their scores, and before them the margin: 0 is undecided."""
+    rival = f", else {found.rival}" if found.rival else ""
+    print(f"{found.margin:>6.3f}  {found.shown}{rival}  {snippet(found.id, 40)}")
     print(f"        {snippet(found.text, 140)}")
 
 

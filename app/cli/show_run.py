@@ -1,5 +1,6 @@
 """`sonde runs show` and `sonde runs draw`: what a run found."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -37,8 +38,11 @@ def show(
     collection: CollectionPath,
     run: Name,
     number: Annotated[
-        int | None,
-        typer.Argument(metavar="NUMBER", help="Show this group or label: its documents, or --by; -1 for the outliers."),
+        str | None,
+        typer.Argument(
+            metavar="NUMBER",
+            help="Show this group or label, by number or name: its documents, or --by; -1 for the outliers.",
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Number of documents or, with --search, of groups.")] = 10,
     search: Annotated[
@@ -86,20 +90,21 @@ def show(
         opened = open_collection(collection, device=device)
         details = opened.run(run, kind)
         found = details.run.kind
+        item = _item(number, details)
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
         if found in TOPIC_KINDS:
             topics = opened.topic_run(_column(details.run), progress=notify)
-            _show_topics(topics, opened, number, k, search, text, by, period, shares, tree, json)
+            _show_topics(topics, opened, item, k, search, text, by, period, shares, tree, json)
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)
     if by is not None:
-        whole = found.nested and number is not None  # the group may be at any level
+        whole = found.nested and item is not None  # the group may be at any level
         name = found.column(details.run.name) if whole else run
         counts = opened.breakdown(name, by, kind, period=_span(period))
-        print_breakdown(counts if number is None else counts.only(number), json, shares=shares)
-    elif number is not None:
-        _print_members(opened, run, number, k, str(found), json)
+        print_breakdown(counts if item is None else counts.only(item), json, shares=shares)
+    elif item is not None:
+        _print_members(opened, run, item, k, str(found), json)
     elif search is not None:
         for item, cosine in opened.clusters_near(search, run, k):
             values = {"number": item.number, "name": item.name, "score": cosine}
@@ -108,6 +113,26 @@ def show(
         print_curve(*curve_points(opened, run), json)
     else:
         print_details(details, json)
+
+
+def _item(word: str | None, details: "RunDetails") -> int | None:
+    """Return the number of a group or label that is given by its number or its name.
+
+    Raises:
+        UsageError: No group, or several, have this name.
+    """
+    from ...indexer.errors import UsageError, did_you_mean
+
+    if word is None or re.fullmatch(r"-?\d+", word):
+        return None if word is None else int(word)
+    named = [item for item in details.items if item.name.casefold() == word.strip().casefold()]
+    if len(named) == 1:
+        return named[0].number
+    known = did_you_mean(word, [item.name for item in details.items])
+    said = f"several {details.run.kind.items} have the name {word!r}" if named else f"NUMBER is {word!r}{known}"
+    raise UsageError(
+        f"{said}: write a whole number" + ("" if named else f" or the name of one {details.run.kind.item}")
+    )
 
 
 def _check_by(by: str | None, period: str | None, shares: bool) -> None:

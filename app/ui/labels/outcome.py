@@ -63,6 +63,11 @@ CAUTION = (
     "probabilities include the chance that no label fits. If most texts fit none of the labels, the probabilities are "
     "still too high: add the missing labels, and label again."
 )
+CAUTION_SEVERAL = (
+    "Each label is decided by itself: a text gets every label that reaches the minimum probability, or none. From the "
+    "names alone, these probabilities are not calibrated, and texts often get too many labels: correct about 60 random "
+    "texts, and label again."
+)
 
 
 def _newer(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
@@ -98,7 +103,7 @@ def show_outcome(
     st.caption(_made(run))
     if run.parameters.get("engine") == "similarity":
         warn_of_static(str(run.parameters.get("model")))
-        st.caption(CAUTION)
+        st.caption(CAUTION_SEVERAL if run.parameters.get("multi_label") else CAUTION)
     if changeable:
         _newer(shelf, collection, run, running)
     show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)
@@ -285,7 +290,8 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
     with choice:
         given = ", ".join(document.labels) or NONE_NAME
         other = document.other if document.other_score is None else f"{document.other} {document.other_score:.2f}"
-        show_text(f"{given} {document.score:.2f} · else {other}", small=True)
+        rival = "" if document.other in document.labels else f" · else {other}"
+        show_text(f"{given} {document.score:.2f}{rival}", small=True)
         options = [*dict.fromkeys([*document.labels, document.other, *names]), NONE_NAME]
         several = bool(run.parameters.get("multi_label"))
         if several:

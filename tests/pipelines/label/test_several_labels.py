@@ -15,12 +15,14 @@ from themes import collection
 
 from sonde.app.api import Collection
 from sonde.app.api.opening import Opening
+from sonde.app.cli.feedback import print_unsure
 from sonde.app.cli.show_run import breakdown_plot
 from sonde.app.http.client import RemoteCollection
 from sonde.app.mcp.counting import CountTools
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.analysis.contrast import changed_beyond_chance
 from sonde.pipelines.label.codes import codes_of
+from sonde.pipelines.label.review import Unsure
 
 LABELS = ["parcel", "battery", "screen"]
 CODES: dict[str, list[str]] = {
@@ -198,3 +200,60 @@ def test_rows_over_http_have_them_too(survey: Collection) -> None:
         frame = RemoteCollection(client).to_pandas(indicators="multi")  # type: ignore[arg-type]
     assert frame.equals(survey.to_pandas(indicators="multi"))
     assert frame["multi: none of these"].tolist() == [int(not codes) for codes in CODES.values()]
+
+
+def test_a_label_run_is_counted_by_its_name(survey: Collection, sonde: Command) -> None:
+    assert {run.kind for run in survey.runs() if run.name == "multi"} == {"label", "correction"}
+    ran = sonde("count", survey.path, "--by", "multi")
+    assert ran.said[0] == "counted by label:multi" and ran.out.splitlines()[0].split() == ["parcel", "4"]
+    survey.cluster("multi", k=2)
+    sonde("count", survey.path, "--by", "multi").refused(
+        "several runs have the name 'multi': use label:multi or cluster:multi", code=2
+    )
+
+
+def test_a_comparison_says_that_one_label_counts(survey: Collection, sonde: Command) -> None:
+    survey.label(LABELS, name="single")
+    said = "3 documents of 'multi' have several labels: only the likeliest one counts here"
+    assert survey.compare(runs=["multi", "single"]).notes == (said,)
+    assert sonde("compare", survey.path, "--run", "single", "--run", "multi").said == [f"note: {said}"]
+    survey.cluster("k", k=2)
+    assert survey.compare(runs=["single", "k"]).notes == ()
+
+
+def test_a_label_is_shown_by_its_name(survey: Collection, sonde: Command) -> None:
+    by_name, by_number = (sonde("runs", "show", survey.path, "multi", each) for each in ("Parcel", 0))
+    assert by_name.out == by_number.out and by_name.code == 0
+    assert (
+        sonde("runs", "show", survey.path, "multi", "none of these").out
+        == sonde("runs", "show", survey.path, "multi", "-1").out
+    )
+    rows = sonde("runs", "show", survey.path, "multi", "screen", "--by", "region", "--json").out.splitlines()
+    assert [json.loads(row)["documents"] for row in rows] == [1, 2]
+    sonde("runs", "show", survey.path, "multi", "parcle").refused(
+        "NUMBER is 'parcle' (did you mean 'parcel'?): write a whole number or the name of one label", code=2
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "score", "other", "other_score", "said"),
+    [
+        (("fares",), 0.503, "fares", 0.503, "fares 0.503  1"),
+        (("fares", "app"), 0.803, "staff", 0.498, "fares 0.803, app, else staff 0.498  1"),
+        ((), 0.42400002, "safety", 0.424, "none of these, else safety 0.424  1"),
+        ((), 0.713, "safety", 0.424, "none of these 0.713, else safety 0.424  1"),
+        (("fares",), 0.7, "none of these", None, "fares 0.700, else none of these  1"),
+    ],
+)
+def test_a_review_shows_no_runner_up_that_the_text_has(
+    capsys: pytest.CaptureFixture[str], labels: tuple[str, ...], score: float, other: str, other_score: float, said: str
+) -> None:
+    print_unsure(Unsure("1", "", "a text", labels, score, other, 0.1, "multi", other_score))
+    assert capsys.readouterr().out.splitlines()[0] == f" 0.100  {said}"
+
+
+def test_several_labels_from_names_alone_have_a_note(survey: Collection) -> None:
+    assert [note for note in survey.label(LABELS, name="names", multi_label=True).notes if "too many labels" in note]
+    assert not [note for note in survey.label(LABELS, name="one").notes if "too many labels" in note]
+    corrected = survey.label(LABELS, name="multi", multi_label=True, replace=True)
+    assert not [note for note in corrected.notes if "too many labels" in note]
