@@ -1,6 +1,5 @@
 """`sonde runs show` and `sonde runs draw`: what a run found."""
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -90,7 +89,7 @@ def show(
         opened = open_collection(collection, device=device)
         details = opened.run(run, kind)
         found = details.run.kind
-        item = _item(number, details)
+        item = None if number is None else details.number_of(number)
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
         if found in TOPIC_KINDS:
             topics = opened.topic_run(_column(details.run), progress=notify)
@@ -113,26 +112,6 @@ def show(
         print_curve(*curve_points(opened, run), json)
     else:
         print_details(details, json)
-
-
-def _item(word: str | None, details: "RunDetails") -> int | None:
-    """Return the number of a group or label that is given by its number or its name.
-
-    Raises:
-        UsageError: No group, or several, have this name.
-    """
-    from ...indexer.errors import UsageError, did_you_mean
-
-    if word is None or re.fullmatch(r"-?\d+", word):
-        return None if word is None else int(word)
-    named = [item for item in details.items if item.name.casefold() == word.strip().casefold()]
-    if len(named) == 1:
-        return named[0].number
-    known = did_you_mean(word, [item.name for item in details.items])
-    said = f"several {details.run.kind.items} have the name {word!r}" if named else f"NUMBER is {word!r}{known}"
-    raise UsageError(
-        f"{said}: write a whole number" + ("" if named else f" or the name of one {details.run.kind.item}")
-    )
 
 
 def _check_by(by: str | None, period: str | None, shares: bool) -> None:

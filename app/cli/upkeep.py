@@ -311,7 +311,7 @@ def export(
       sonde export reviews.sonde > reviews.jsonl
       sonde export reviews.sonde --page reviews.html
       sonde export news.sonde --groups topics --to groups.xlsx
-      sonde export reviews.sonde --to codes.csv --indicators labels
+      sonde export tickets.sonde --to codes.csv --indicators labels
     """
     from ...indexer.errors import SondeError, UsageError
     from ..api import open as open_collection

@@ -21,6 +21,7 @@ from sonde.app.http.client import RemoteCollection
 from sonde.app.mcp.counting import CountTools
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.analysis.contrast import changed_beyond_chance
+from sonde.pipelines.compare import compare_runs
 from sonde.pipelines.label.codes import codes_of
 from sonde.pipelines.label.review import Unsure
 
@@ -215,10 +216,10 @@ def test_a_label_run_is_counted_by_its_name(survey: Collection, sonde: Command) 
 def test_a_comparison_says_that_one_label_counts(survey: Collection, sonde: Command) -> None:
     survey.label(LABELS, name="single")
     said = "3 documents of 'multi' have several labels: only the likeliest one counts here"
-    assert survey.compare(runs=["multi", "single"]).notes == (said,)
+    assert compare_runs(survey.stored, "multi", "single").notes == (said,)
     assert sonde("compare", survey.path, "--run", "single", "--run", "multi").said == [f"note: {said}"]
     survey.cluster("k", k=2)
-    assert survey.compare(runs=["single", "k"]).notes == ()
+    assert compare_runs(survey.stored, "single", "k").notes == ()
 
 
 def test_a_label_is_shown_by_its_name(survey: Collection, sonde: Command) -> None:
