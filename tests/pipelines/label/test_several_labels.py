@@ -196,10 +196,16 @@ def test_an_export_has_a_column_of_1_and_0_for_each_label(
         survey.to_pandas(indicators="mult")
 
 
-def test_rows_over_http_have_them_too(survey: Collection) -> None:
+def test_a_service_takes_and_returns_several_labels(survey: Collection, tmp_path: Path) -> None:
     with client_of(survey.path) as client:
-        frame = RemoteCollection(client).to_pandas(indicators="multi")  # type: ignore[arg-type]
-    assert frame.equals(survey.to_pandas(indicators="multi"))
+        remote = RemoteCollection(client)  # type: ignore[arg-type]
+        frame = remote.to_pandas(indicators="multi")
+        assert frame.equals(survey.to_pandas(indicators="multi"))
+        path = tmp_path / "hand.csv"
+        path.write_text('id,label\na1,screen\na1,battery\na2,"battery; parcel"\n')
+        for table in (path, pd.DataFrame({"id": ["a1", "a1"], "label": ["screen", "battery"]})):
+            assert remote.correct(table, "multi").run == "multi"
+        assert {each.id: each.labels for each in survey.corrections("multi")}["a1"] == ("screen", "battery")
     assert frame["multi: none of these"].tolist() == [int(not codes) for codes in CODES.values()]
 
 
