@@ -23,7 +23,7 @@ from _side_by_side import DATA, machine
 import sonde
 from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import assignments_of, find_run
-from sonde.pipelines.evaluate.groups import evaluate_labels
+from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import Label, LabelReport, NliJudge, label_collection, load_nli
 from sonde.pipelines.label.labels import BUNDLED_TEMPLATE, TEMPLATE
 

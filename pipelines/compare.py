@@ -242,6 +242,7 @@ class RunComparison:
         ari: Adjusted Rand index, at most 1, 0 for chance.
         split: Clusters of the first run whose documents are in several of the second.
         merged: Clusters of the second run whose documents come from several of the first.
+        notes: Which run gives documents several labels, of which only the likeliest counts.
     """
 
     runs: tuple[str, str]
@@ -250,11 +251,13 @@ class RunComparison:
     ari: float
     split: tuple[Change, ...]
     merged: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         values = {"runs": list(self.runs), "documents": self.documents, "nmi": self.nmi, "ari": self.ari}
-        return values | {name: [change.to_dict() for change in getattr(self, name)] for name in ("split", "merged")}
+        changes = {name: [change.to_dict() for change in getattr(self, name)] for name in ("split", "merged")}
+        return values | changes | {"notes": list(self.notes)}
 
 
 def compare_runs(collection: StoredCollection, first: str, second: str, kind: str | None = None) -> RunComparison:
@@ -275,7 +278,18 @@ def compare_runs(collection: StoredCollection, first: str, second: str, kind: st
     one, two = one[here], two[there]
     found = agreement(one, two)
     split, merged = _changes(one, two, *names), _changes(two, one, *reversed(names))
-    return RunComparison((first, second), len(common), found["nmi"], found["ari"], split, merged)
+    notes = tuple(_several(name, docs) for name, (docs, _) in zip((first, second), known, strict=True))
+    return RunComparison(
+        (first, second), len(common), found["nmi"], found["ari"], split, merged, tuple(filter(None, notes))
+    )
+
+
+def _several(run: str, docs: np.ndarray) -> str:
+    """Return a note if a run gives documents several labels, "" otherwise."""
+    several = int((np.unique(docs, return_counts=True)[1] > 1).sum())
+    have = "has" if several == 1 else "have"
+    said = f"{counted(several, 'document')} of {run!r} {have} several labels: only the likeliest one counts here"
+    return said if several else ""
 
 
 def _once(docs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -26,6 +26,7 @@ from command_line import Command, command, inject
 from default_model import default_model
 from fake_encoder import FakeEncoder
 from other_encoder import OtherEncoder, changed_to
+from survey import survey
 from themes import collection
 from themes import rows as texts_of_themes
 
@@ -91,14 +92,8 @@ def example(line: str, where: str) -> Example:
 
 EXAMPLES = list(dict.fromkeys(examples()))
 NEEDS_DEFAULT = {
-    "train",
-    "model",
-    "texts similarity",
-    "texts bitext",
-    "evaluate sts",
-    "evaluate models",
-    "evaluate bitext",
-}
+    "train", "model", "texts similarity", "texts bitext", "evaluate sts", "evaluate models", "evaluate bitext",
+}  # fmt: skip
 """Commands that begin with the default model and not with a collection, whose model is faked."""
 MODULES_OF_DEFAULT = {
     *(
@@ -167,6 +162,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("tickets.sonde", "cacm.sonde"):
         index(tickets, folder / name, encoder=encoder).label("open,spam", engine="similarity")
     checked_and_watched(folder / "tickets.sonde", encoder)
+    survey(folder, encoder)
     return folder
 
 

@@ -3,6 +3,7 @@
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,7 +14,8 @@ from .opened import Opened
 from .options import EvaluateOptions, TuneOptions
 
 if TYPE_CHECKING:
-    from ...pipelines.evaluate.groups import ClusterQuality, LabelQuality
+    from ...pipelines.evaluate.groups import ClusterQuality
+    from ...pipelines.evaluate.labels import LabelQuality
     from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.evaluate.search import SearchQuality
     from ...pipelines.search.settings import SearchDefaults, SearchSettings
@@ -84,14 +86,16 @@ class Evaluating(Opened):
     def evaluate_labels(
         self, run: str | None = None, truth: "str | Path | Mapping[str, str | Sequence[str]] | Any" = None
     ) -> "LabelQuality":
-        """Compare a label run with the true labels: accuracy, macro F1, and the scores of each class.
+        """Compare a label run with the true labels: accuracy, kappa, macro F1, and the scores of each class.
 
         Args:
             run: The label run; None chooses the one whose labels match the true labels best.
             truth: The true labels: the name of a metadata column; the labels of each document by its id, as a
                 dictionary or a Series; or a table with the columns `id` and `label`, as a DataFrame or the `Path` of a
                 file (CSV, JSONL, Parquet …). Instead of `id`, a table may have the column that the ids of the
-                collection come from. Empty labels do not count.
+                collection come from. An empty label does not count. For a run with several labels
+                per text, an empty list means none, and a table may hold several in one cell ("late; broken"), in
+                several rows, or in a column of 0 and 1 for each label.
 
         Raises:
             UsageError: The column does not exist, or no column or label was given.
@@ -104,25 +108,32 @@ class Evaluating(Opened):
             >>> fruit.evaluate_labels(truth="kind").accuracy
             1.0
         """
-        from ...pipelines.evaluate.groups import evaluate_labels
+        from ...pipelines.evaluate.labels import evaluate_labels
+        from ...pipelines.label.corrections import labels_known
         from ...pipelines.label.examples import given_truth, read_truth
 
         if truth is None:
             raise UsageError(f"{arg('truth')} is missing: name the column with the true labels", field="truth")
         if isinstance(truth, str):
             return evaluate_labels(self.stored, run, truth)
-        if isinstance(truth, Path):
-            return evaluate_labels(self.stored, run, str(truth), read_truth(truth, self.id_column))
-        truth = given_truth(truth, "truth", self.id_column)
+        with self.stored.view() as view:
+            known, _ = labels_known(view.catalog, run)
+        read = partial(read_truth, truth) if isinstance(truth, Path) else partial(given_truth, truth, "truth")
+        name = str(truth) if isinstance(truth, Path) else "truth"
+        truth = read(self.id_column, several=True, known=known)
         if not isinstance(truth, Mapping):
             said = f"{arg('truth')} is {reprlib.repr(truth)}: give a column, a path, or labels by id"
             raise UsageError(f"{said}, such as {{'doc-1': 'card'}}", code="wrong-type", field="truth", value=truth)
         given = {as_text(id, "id"): as_texts(labels, "label") for id, labels in truth.items()}
-        given = {id: kept for id, labels in given.items() if (kept := [label for label in labels if label.strip()])}
-        if not given:
+        kept = {id: [label for label in labels if label.strip()] for id, labels in given.items()}
+        given = {id: labels for id, labels in kept.items() if labels or not given[id]}  # [] is "none of these"
+        if not any(given.values()):
             said = f"{arg('truth')} has no labels: give the id of at least one document with its label"
             raise UsageError(said, code="empty", field="truth")
-        return evaluate_labels(self.stored, run, "truth", given)
+        found = evaluate_labels(self.stored, run, name, given)
+        if not found.several:
+            read(self.id_column, known=known)  # refuses rows that give one document different labels
+        return found
 
     def evaluate_clusters(self, run: str | None = None, truth: str | None = None) -> "ClusterQuality":
         """Measure a cluster, topic or taxonomy run.

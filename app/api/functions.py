@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...pipelines.cluster import read_candidates
     from ...pipelines.evaluate.per_query import check_per_query, write_per_query
     from ...pipelines.label import NONE_NAME, read_labels
-    from ...pipelines.label.corrections import read_corrections, write_corrections
+    from ...pipelines.label.correction_files import check_sheet, read_corrections, write_corrections, write_sheet
     from ...pipelines.map.regions import read_outlines
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
@@ -58,7 +58,7 @@ _HOMES = {
     "pipelines.cluster": ("read_candidates",),
     "pipelines.evaluate.per_query": ("check_per_query", "write_per_query"),
     "pipelines.label": ("NONE_NAME", "read_labels"),
-    "pipelines.label.corrections": ("read_corrections", "write_corrections"),
+    "pipelines.label.correction_files": ("check_sheet", "read_corrections", "write_corrections", "write_sheet"),
     "pipelines.map.regions": ("read_outlines",),
     "pipelines.plots": ("check_plot_target", "write_plot"),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
@@ -84,6 +84,7 @@ __all__ = [
     "check_origin",
     "check_per_query",
     "check_plot_target",
+    "check_sheet",
     "containing",
     "duration",
     "encoder_for",
@@ -120,6 +121,7 @@ __all__ = [
     "write_corrections",
     "write_per_query",
     "write_plot",
+    "write_sheet",
 ]
 
 

@@ -134,33 +134,52 @@ class Labelling(Opened):
         check_classify(texts, labels, given)
         return classify(texts, labels, given, encoder=self.stored.encoder, judge=judge, notify=progress)
 
-    def correct(self, given: "Mapping[str, str | Sequence[str]] | Any", run: str | None = None) -> "Corrected":
+    def correct(
+        self, given: "Mapping[str, str | Sequence[str]] | Path | Any", run: str | None = None, progress: Notify = silent
+    ) -> "Corrected":
         """Store corrections to the labels of documents; the next labelling with the run's name applies them.
 
         The result names the run that was corrected.
 
         Args:
             given: One or several labels for each document id; "none of these" means that no label fits. A dictionary, a
-                Series whose index holds the ids, or a DataFrame with the columns `id` and `label`.
+                Series whose index holds the ids, or a table with the columns `id` and `label`, as a DataFrame or the
+                `Path` of a file (CSV, XLSX or JSONL). If the run has several labels per text, a table may hold them
+                in one cell ("late; broken"), in several rows, or in a column of 0 and 1 for each label.
             run: The label run to correct. If None, the newest one that has these labels, or "labels" if no label run
                 exists yet.
+            progress: Receives a note on rows of a file without a label, which are left out.
 
         Raises:
-            UsageError: The label does not exist in the label run.
-            SondeError: An id does not exist, or another process is writing.
+            UsageError: The label does not exist in the label run, or a file is not clear.
+            SondeError: An id does not exist, a file cannot be read, or another process is writing.
 
         Example:
             >>> fruit.correct({next(fruit.rows())["id"]: "vehicles"}, run="kinds")
             Corrected(run='kinds', documents=1, total=1)
         """
         from ...pipelines.label import correct
+
+        labels = self._by_id(given, run, several=True)
+        named = labels.values() if run is None and isinstance(labels, Mapping) else ()
+        lists = [[names] if isinstance(names, str) else names for names in named]
+        run = self.corrected_run(run, [name for names in lists if isinstance(names, (list, tuple)) for name in names])
+        if labels is not given:  # a table, whose rows of one document count together only if it may have several labels
+            labels = self._by_id(given, run, progress=progress)
+        return correct(self.stored, labels, run)
+
+    def _by_id(self, given: Any, run: str | None, several: bool | None = None, progress: Notify = silent) -> Any:
+        """Return the labels of a table or a file by id; anything else as it is."""
+        from ...pipelines.label.correction_files import read_corrections
+        from ...pipelines.label.corrections import labels_known
         from ...pipelines.label.examples import given_truth
 
-        given = given_truth(given, "given", self.id_column)
-        named = given.values() if run is None and isinstance(given, Mapping) else ()
-        lists = [[names] if isinstance(names, str) else names for names in named]
-        said = [name for names in lists if isinstance(names, (list, tuple)) for name in names]
-        return correct(self.stored, given, self.corrected_run(run, said))
+        with self.stored.view() as view:
+            known, many = labels_known(view.catalog, run)
+        several = many if several is None else several
+        if isinstance(given, Path):
+            return read_corrections(given, self.id_column, several=several, known=known, progress=progress)
+        return given_truth(given, "given", self.id_column, several=several, known=known)
 
     def corrections(self, run: str | None = None) -> "list[Correction]":
         """Return the corrections of a label run, in document order; without a name, of the only run that has any.
@@ -188,7 +207,7 @@ class Labelling(Opened):
             1
         """
         from ...indexer.store.export import refuse_source
-        from ...pipelines.label.corrections import write_corrections
+        from ...pipelines.label.correction_files import write_corrections
 
         refuse_source(self.stored, Path(path))
         found = self.corrections(run)
@@ -343,15 +362,17 @@ class Labelling(Opened):
             >>> fruit.corrected_run()
             'kinds'
         """
+        from ...pipelines.label.codes import codes_of, plain
         from ...pipelines.label.labels import NONE_NAME
 
         if run is not None:
             return run
-        wanted = {name.strip().casefold() for name in labels if isinstance(name, str)} - {NONE_NAME}
+        wanted = [name for name in labels if isinstance(name, str)]
         with self.stored.view() as view:
             runs = [each for each in list_runs(view.catalog, LABEL, count=False) if each.complete]
             for each in reversed(runs if wanted else ()):
-                if wanted <= {item.name.casefold() for item in items_of(view.catalog, each)}:
+                known = {plain(item.name) for item in items_of(view.catalog, each)} | {NONE_NAME}
+                if set(map(plain, codes_of(wanted, known))) <= known:
                     return each.name
         return runs[-1].name if runs else "labels"
 

@@ -18,6 +18,7 @@ from ...indexer.store.documents import DocumentText, texts_by_id
 from ...indexer.store.fields import Field, type_of, wider_type
 from ...indexer.store.patience import asked
 from ...indexer.store.runs import RunColumns, columns_of_runs
+from ...indexer.store.tabular import frame_of, only_columns
 from ...indexer.wording import listed
 from .opened import Opened, check_device
 
@@ -197,8 +198,9 @@ class Upkeep(Opened):
         return remove_late(self.path) if remove else build_late(self.stored, progress)
 
     def rows(
-        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None
-    ) -> Iterator[dict[str, Any]]:
+        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None,
+        indicators: str | None = None,
+    ) -> Iterator[dict[str, Any]]:  # fmt: skip
         """Yield documents as dictionaries: id, title, text, metadata, run results and, optionally, the embedding.
 
         Args:
@@ -206,16 +208,20 @@ class Upkeep(Opened):
             start: Position of the first document, 0 for the oldest.
             count: Number of documents to yield; all from `start` on if None.
             where: A filter; `start` and `count` then count the documents that match it.
+            indicators: A label run that gets one more column for each of its labels, "RUN: LABEL": 1 if the document
+                has it, else 0, and None if the document is not in the run. "RUN: none of these" is 1 if it has none.
 
         Raises:
             UsageError: `start` or `count` is below 0, or the filter is not valid.
+            SondeError: There is no such label run.
 
         Example:
             >>> [row["text"] for row in fruit.rows()][:1]
             ['Apples are red.']
         """
         chosen = _passing(where) or exporting.document_numbers
-        return exporting.rows(self.stored, vectors=vectors, choose=exporting.part_of(start, count, chosen))
+        some = exporting.part_of(start, count, chosen)
+        return exporting.rows(self.stored, vectors=vectors, choose=some, indicators=indicators)
 
     def texts(self, ids: Ids, length: int | None = None) -> dict[str, DocumentText]:
         """Return the titles and texts of documents by id; unknown ids are left out.
@@ -234,7 +240,8 @@ class Upkeep(Opened):
 
     def export(
         self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = (),
-        columns: Sequence[str] | None = None, raw_formulas: bool = False, progress: Notify = silent,
+        columns: Sequence[str] | None = None, raw_formulas: bool = False, indicators: str | None = None,
+        progress: Notify = silent,
     ) -> int:  # fmt: skip
         """Export documents with their metadata and run results; return how many were written. See `export_notes`.
 
@@ -246,6 +253,7 @@ class Upkeep(Opened):
             columns: The columns to write, in this order; all if None. Embeddings are written beside them.
             raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
                 Otherwise they get an apostrophe in front; numbers stay as they are.
+            indicators: A label run that gets a column of 1 and 0 for each label; see `rows`.
             progress: Receives a message if cells were changed.
 
         Raises:
@@ -259,12 +267,13 @@ class Upkeep(Opened):
         """
         return exporting.write_export(
             self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where), columns=columns,
-            raw_formulas=raw_formulas, progress=progress,
+            raw_formulas=raw_formulas, indicators=indicators, progress=progress,
         )  # fmt: skip
 
     def export_lines(
-        self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
-    ) -> int:
+        self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
+        indicators: str | None = None,
+    ) -> int:  # fmt: skip
         """Export documents as JSON lines to an open text stream, such as standard output; return how many were written.
 
         Raises:
@@ -275,7 +284,9 @@ class Upkeep(Opened):
             >>> fruit.export_lines(io.StringIO())
             3
         """
-        return exporting.write_jsonl(self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns)
+        return exporting.write_jsonl(
+            self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns, indicators=indicators
+        )
 
     def export_notes(self) -> list[str]:
         """Return a note for each run that an export renames to avoid a name clash.
@@ -288,14 +299,16 @@ class Upkeep(Opened):
             return RunColumns(view.catalog).notes
 
     def to_pandas(
-        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
-    ) -> "pd.DataFrame":
+        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
+        indicators: str | None = None,
+    ) -> "pd.DataFrame":  # fmt: skip
         """Return documents with their metadata as a DataFrame.
 
         Args:
             vectors: Whether to include each document's embedding, under "vector".
             where: A filter on metadata and runs; all documents if None.
             columns: The columns to return; all if None.
+            indicators: A label run that gets a column of 1 and 0 for each label; see `rows`.
 
         Raises:
             UsageError: The filter is not valid, or a column does not exist.
@@ -305,7 +318,8 @@ class Upkeep(Opened):
             >>> fruit.to_pandas().columns.tolist()[:3]
             ['id', 'title', 'text']
         """
-        return exporting.only_columns(exporting.frame_of(self.rows(vectors=vectors, where=where)), columns)
+        found = self.rows(vectors=vectors, where=where, indicators=indicators)
+        return only_columns(frame_of(found), columns)
 
 
 def verify_at(path: str | Path, device: str = "auto") -> "list[Finding]":

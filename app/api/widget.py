@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError, SondeError, UsageError
-from ...indexer.store.export import frame_of, only, rows
+from ...indexer.store.export import only, rows
+from ...indexer.store.tabular import frame_of
 from ...pipelines.facets import select
 from ...pipelines.search.search import best_documents
 from ..workbench import style

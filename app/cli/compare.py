@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...indexer.wording import counted
-from .output import CollectionPath, Device, Json, print_json, snippet
+from .output import CollectionPath, Device, Json, print_json, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.compare import Contrast, RunComparison
@@ -69,6 +69,7 @@ def _print(found: "Contrast | RunComparison") -> None:
                 parts = ", ".join(f"{share:.0%} {n} ({snippet(name, 30)})" for n, name, share in change.parts)
                 size = counted(change.size, "document")
                 print(f"{title}: {change.number} ({snippet(change.name, 30)}), {size}: {parts}")
+        say_notes(found.notes)
         return
     both = counted(found.common, "document")
     print(f"similarity {found.similarity:.3f} (cosine of the mean embeddings) · {both} in both")

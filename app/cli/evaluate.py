@@ -12,6 +12,7 @@ from .output import CollectionPath, Device, Json, print_json, progress, quoted, 
 from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
+    from ...pipelines.evaluate.labels import LabelQuality
     from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.evaluate.search import SearchQuality
     from ...pipelines.search.trec import Query
@@ -264,10 +265,11 @@ def evaluate_labels(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare a label run with the true labels: accuracy, macro F1, quality per class and frequent confusions.
+    """Compare a label run with the true labels: accuracy, kappa, macro F1, quality per class and frequent confusions.
 
-    Names are compared case-insensitively. With several labels per text, accuracy counts texts whose labels all match.
-    A table may be CSV, JSONL, Parquet or XLSX; documents that it does not have are left out.
+    Names are compared case-insensitively. Kappa is the agreement beyond chance. With several labels per text, each
+    label has a kappa, and exact match is the share of texts whose labels all match; a cell such as "late; broken"
+    names several labels. A table may be CSV, JSONL, Parquet or XLSX; documents that it does not have are left out.
 
     \b
     Examples:
@@ -284,14 +286,24 @@ def evaluate_labels(
         return
     print(f"run {found.run}")
     width = min(40, max(len(quality.label) for quality in found.classes))
-    print(f"{'class':<{width}} {'precision':>9} {'recall':>7} {'F1':>6} {'documents':>9}")
+    print(f"{'class':<{width}} {'precision':>9} {'recall':>7} {'F1':>6} {'documents':>9}" + _kappa("kappa", found))
     for quality in found.classes:
         shown = f"{snippet(quality.label, width):<{width}} {quality.precision:>9.3f} {quality.recall:>7.3f}"
-        print(f"{shown} {quality.f1:>6.3f} {quality.support:>9,}")
-    print(f"accuracy {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {counted(found.documents, 'document')}")
+        print(f"{shown} {quality.f1:>6.3f} {quality.support:>9,}" + _kappa(quality.kappa, found))
+    over = counted(found.documents, "document")
+    print(f"{found.measure} {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {over}")
+    kappa = "" if found.kappa is None else f"; kappa {found.kappa:.3f}"
+    of = "; exact match: the share of documents whose labels are all right, and no more" if found.several else kappa
+    print(f"{found.margin}{of}")
     for one, two, count in [row for row in found.confusion if row[0] != row[1]][:CONFUSED]:
         print(f"  {snippet(one, 40)} taken for {snippet(two, 40)}: {count:,}")
     say_notes(found.notes)
+
+
+def _kappa(value: float | str | None, found: "LabelQuality") -> str:
+    """Return the cell of kappa, which a table has if a text may have several labels."""
+    shown = "–" if value is None else value if isinstance(value, str) else f"{value:.3f}"
+    return f" {shown:>7}" if found.several else ""
 
 
 CONFUSED = 5

@@ -8,7 +8,7 @@ import typer
 
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted, existing
-from .output import CollectionPath, Json, print_json, progress, say, snippet
+from .output import CollectionPath, Json, print_json, progress, quoted, say, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.label import Unsure
@@ -41,12 +41,17 @@ def correct(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Read corrections from a .csv or .jsonl file with id and label, one row per document.",
+            help="Read corrections from a .csv, .xlsx or .jsonl file with id and label, one row per document.",
         ),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="Write the stored corrections to a .csv or .jsonl file."),
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="Write the stored corrections (.csv, .jsonl); with --random or --unsure, a sheet to code by hand "
+            "(.csv, .xlsx).",
+        ),
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Delete the corrections of these documents.")] = False,
     unsure: Annotated[bool, typer.Option("--unsure", help="Show the documents with the least certain labels.")] = False,
@@ -56,9 +61,10 @@ def correct(
 ) -> None:
     """Correct labels. The next `sonde label` with the same run name applies the corrections and learns from them.
 
-    With only a collection, list the stored corrections; if several runs have some, add --run. A .jsonl file can hold
-    several labels per document, as a list under `labels`. An empty label is refused; write 'none of these' if no
-    label fits.
+    With only a collection, list the stored corrections; if several runs have some, add --run. A file can hold several
+    labels per document: "late; broken" in one cell, several rows, a column of 0 and 1 for each label, or in .jsonl a
+    list under `labels`. Write 'none of these' if no label fits. An empty label is refused, except in a workbook or in a
+    sheet that --random --to or --unsure --to wrote: there it means that you have not coded the text.
 
     \b
     Examples:
@@ -66,12 +72,13 @@ def correct(
       sonde runs correct tickets.sonde 1 3 --label spam
       sonde runs correct tickets.sonde --from corrections.csv
       sonde runs correct tickets.sonde --to kept.jsonl
+      sonde runs correct tickets.sonde --random -k 60 --to hand.xlsx
       sonde label tickets.sonde --labels open,spam --replace
     """
     from ...indexer.errors import UsageError, out_of_range
     from ...indexer.files import check_target
     from ..api import open as open_collection
-    from ..api.functions import read_corrections, remembered_ids
+    from ..api.functions import check_sheet
 
     chosen = [bool(label), file is not None, forget, unsure, random]
     if sum(chosen) > 1:
@@ -82,29 +89,39 @@ def correct(
     if bool(ids) != bool(label or forget):
         raise UsageError("a correction needs ids and --label, or ids and --forget")
     if to is not None:
-        check_target(to, (".csv", ".jsonl"), "write corrections to")
+        check_sheet(to) if unsure or random else check_target(to, (".csv", ".jsonl"), "write corrections to")
     opened = open_collection(collection)
-    by_file = read_corrections(file, remembered_ids(opened.path)) if file else {}
-    corrections = by_file or (dict.fromkeys(ids or (), label) if label else {})
     if unsure or random:
-        run = opened.corrected_run(run)
         if k < 1:
             raise out_of_range("k", k, "show 1 document or more")
-        for found in opened.unsure(run, k, random=random):
-            print_json(found.to_dict()) if json else print_unsure(found)
-        say(f"run {run}")
+        run = opened.corrected_run(run)
+        _review(opened.unsure(run, k, random=random), run, collection, to, json)
         return
     if forget:
         say(f"{counted(opened.forget_corrections(ids or (), run), 'correction')} kept")
     elif label or file is not None:
-        run = opened.corrected_run(run, [name for names in corrections.values() for name in names])
-        found = opened.correct(corrections, run)
+        given = file or dict.fromkeys(ids or (), label or ())
+        found = opened.correct(given, run, progress=lambda event: say(f"note: {event}"))
         say(f"{found.run}: {counted(found.documents, 'document')} corrected, {counted(found.total, 'correction')} kept")
         _say_missing(opened, found.run)
     elif to is not None:
         say(f"{counted(opened.save_corrections(to, run, lambda event: say(str(event))), 'correction')} written to {to}")
     else:
         _list(opened.corrections(run), json)
+
+
+def _review(found: "list[Unsure]", run: str, collection: Path, to: Path | None, json: bool) -> None:
+    """Print documents with their labels, or write them to a sheet to code by hand."""
+    from ..api.functions import write_sheet
+
+    if to is None:
+        for each in found:
+            print_json(each.to_dict()) if json else print_unsure(each)
+        say(f"run {run}")
+        return
+    write_sheet(found, to, lambda event: say(str(event)))
+    read = f"sonde runs correct {quoted(collection)} --from {quoted(to)} --run {quote(run)}"
+    say(f"{counted(len(found), 'document')} of {run} written to {to}: fill in the column label, then {read}")
 
 
 def _say_missing(opened: "Collection", run: str) -> None:
@@ -128,9 +145,9 @@ def _list(found: "list[Correction]", json: bool) -> None:
 
 
 def print_unsure(found: "Unsure") -> None:
-    """Print a document, its label and the runner-up with their scores, and before them the margin: 0 is undecided."""
-    other = found.other if found.other_score is None else f"{found.other} {found.other_score:.3f}"
-    print(f"{found.margin:>6.3f}  {found.label} {found.score:.3f}, else {other}  {snippet(found.id, 40)}")
+    """Print a document, its labels and the runner-up with their scores, and before them the margin: 0 is undecided."""
+    rival = f", else {found.rival}" if found.rival else ""
+    print(f"{found.margin:>6.3f}  {found.shown}{rival}  {snippet(found.id, 40)}")
     print(f"        {snippet(found.text, 140)}")
 
 

@@ -37,8 +37,11 @@ def show(
     collection: CollectionPath,
     run: Name,
     number: Annotated[
-        int | None,
-        typer.Argument(metavar="NUMBER", help="Show this group or label: its documents, or --by; -1 for the outliers."),
+        str | None,
+        typer.Argument(
+            metavar="NUMBER",
+            help="Show this group or label, by number or name: its documents, or --by; -1 for the outliers.",
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Number of documents or, with --search, of groups.")] = 10,
     search: Annotated[
@@ -86,20 +89,21 @@ def show(
         opened = open_collection(collection, device=device)
         details = opened.run(run, kind)
         found = details.run.kind
+        item = None if number is None else details.number_of(number)
         _refuse(run, found, "--curve" if curve else None, CLUSTER)
         if found in TOPIC_KINDS:
             topics = opened.topic_run(_column(details.run), progress=notify)
-            _show_topics(topics, opened, number, k, search, text, by, period, shares, tree, json)
+            _show_topics(topics, opened, item, k, search, text, by, period, shares, tree, json)
             return
     _refuse(run, found, "--text" if text is not None else "--tree" if tree else None, TOPIC)
     _refuse(run, found, "--search" if search is not None else None, CLUSTER)
     if by is not None:
-        whole = found.nested and number is not None  # the group may be at any level
+        whole = found.nested and item is not None  # the group may be at any level
         name = found.column(details.run.name) if whole else run
         counts = opened.breakdown(name, by, kind, period=_span(period))
-        print_breakdown(counts if number is None else counts.only(number), json, shares=shares)
-    elif number is not None:
-        _print_members(opened, run, number, k, str(found), json)
+        print_breakdown(counts if item is None else counts.only(item), json, shares=shares)
+    elif item is not None:
+        _print_members(opened, run, item, k, str(found), json)
     elif search is not None:
         for item, cosine in opened.clusters_near(search, run, k):
             values = {"number": item.number, "name": item.name, "score": cosine}
@@ -237,11 +241,17 @@ def print_breakdown(found: "RunBreakdown", json: bool, *, shares: bool = False) 
     for row in found.rows():
         part, amount = row[found.period or "class"], f"{row['share']:.1%}" if shares else f"{row['documents']:,}"
         print(f"{amount:>9}  {part:<20}  {row['number']:>6}  {row['name']}")
+    if shares and found.several:
+        say(found.base)
 
 
 def breakdown_plot(title: str, found: "RunBreakdown", *, shares: bool = False) -> "LinesPlot | BarsPlot":
-    """Return lines over time or bars by class, one of each for a group, without outliers."""
+    """Return lines over time or bars by class, one of each for a group, without outliers.
+
+    "none of these" is not an outlier but an answer, so it is drawn, after the labels.
+    """
     from ...pipelines.plots import BarsPlot, LinesPlot
+    from ..api.functions import NONE_NAME
 
     # A bar adds up its groups, and a group of a taxonomy has the documents of the groups under it.
     numbers = {item.number for item in found.items}
@@ -249,8 +259,10 @@ def breakdown_plot(title: str, found: "RunBreakdown", *, shares: bool = False) -
             if item.number >= 0 and (found.period or item.data.get("parent") not in numbers)]  # fmt: skip
     rows = sorted(rows, key=lambda place: -int(found.counts[place].sum()))
     names = [f"{found.items[place].number} · {found.items[place].name}" for place in rows]
+    nones = [place for place, item in enumerate(found.items) if (item.number, item.name) == (-1, NONE_NAME)]
+    rows, names = rows + nones, names + [NONE_NAME] * len(nones)
     values = found.shares if shares else found.counts
-    unit = f"share of the {found.period or 'class'}'s documents" if shares else "documents"
+    unit = found.base if shares else "documents"
     plot = LinesPlot if found.period else BarsPlot
     return plot(title, found.parts, names, values[rows], [found.parts] * len(rows), unit)
 

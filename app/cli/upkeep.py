@@ -285,6 +285,10 @@ def export(
             "--groups", metavar="RUN", help="Write a table of the groups of this run instead (.xlsx, .csv or .jsonl)."
         ),
     ] = None,
+    indicators: Annotated[
+        str | None,
+        typer.Option("--indicators", metavar="RUN", help="Also write a column of 1 and 0 for each label of this run."),
+    ] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -292,6 +296,9 @@ def export(
 
     With --groups, write a table of the groups of a run for a report: the number, name, terms, documents, share and
     three texts of each group.
+
+    --indicators adds the columns "RUN: LABEL" for statistics programs: 1 if a document has the label, else 0; empty if
+    it is not in the run.
 
     The file that the collection was made from is never replaced. On a terminal, Sonde asks for confirmation before it
     replaces another file.
@@ -304,16 +311,17 @@ def export(
       sonde export reviews.sonde > reviews.jsonl
       sonde export reviews.sonde --page reviews.html
       sonde export news.sonde --groups topics --to groups.xlsx
+      sonde export tickets.sonde --to codes.csv --indicators labels
     """
     from ...indexer.errors import SondeError, UsageError
     from ..api import open as open_collection
 
     if page is not None and (to != "-" or vectors or raw_formulas):
         raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
-    if page is not None and (columns or groups):
-        raise UsageError("--page writes a page of all columns: leave out --columns and --groups")
-    if groups is not None and (to == "-" or vectors or where or columns):
-        raise UsageError("--groups needs --to FILE, without --vectors, --where and --columns")
+    if page is not None and (columns or groups or indicators):
+        raise UsageError("--page writes a page of all columns: leave out --columns, --groups and --indicators")
+    if groups is not None and (to == "-" or vectors or where or columns or indicators):
+        raise UsageError("--groups needs --to FILE, without --vectors, --where, --columns and --indicators")
     chosen = None if columns is None else read_columns(columns)
     opened = open_collection(collection)
     target = page if page is not None else None if to == "-" else Path(to)
@@ -325,16 +333,15 @@ def export(
         _write_groups(opened, to, groups, raw_formulas, json)
         return
     say_notes(opened.export_notes())
+    given: Any = {"vectors": vectors, "where": where, "columns": chosen, "indicators": indicators}
     standard = to == "-"
     if standard:
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
-        count = opened.export_lines(out, vectors=vectors, where=where, columns=chosen)
+        count = opened.export_lines(out, **given)
     else:
         try:
             with progress(quiet=True) as notify:
-                count = opened.export(
-                    to, vectors=vectors, where=where, columns=chosen, raw_formulas=raw_formulas, progress=notify
-                )
+                count = opened.export(to, raw_formulas=raw_formulas, progress=notify, **given)
         except SondeError as error:
             if where is not None and error.code == "no-documents":
                 say_notes([opened.explain_filter(where)])

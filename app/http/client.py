@@ -162,15 +162,17 @@ class RemoteCollection(Local):
 
     @checked
     def rows(
-        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None
-    ) -> Iterator[dict[str, Any]]:
+        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None,
+        indicators: str | None = None,
+    ) -> Iterator[dict[str, Any]]:  # fmt: skip
         """Yield every document as a dictionary, fetched in pages of 1,000; see the local method.
 
         Raises:
             UsageError: `start` or `count` is below 0, or the filter is not valid.
             SondeError: As for `search`.
         """
-        return self._pages({"vectors": vectors} | ({} if where is None else {"where": where}), start, count)
+        given = {"where": where, "indicators": indicators}
+        return self._pages({"vectors": vectors} | {k: v for k, v in given.items() if v is not None}, start, count)
 
     def _pages(self, options: Mapping[str, Any], start: int, count: int | None) -> Iterator[dict[str, Any]]:
         end = None if count is None else start + count
@@ -184,8 +186,9 @@ class RemoteCollection(Local):
 
     @checked
     def to_pandas(
-        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
-    ) -> "pd.DataFrame":
+        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
+        indicators: str | None = None,
+    ) -> "pd.DataFrame":  # fmt: skip
         """Return documents with their metadata as a DataFrame; see the local method.
 
         Raises:
@@ -193,9 +196,9 @@ class RemoteCollection(Local):
             MissingExtraError: pandas is not installed.
             SondeError: As for `search`.
         """
-        from ...indexer.store.export import frame_of, only_columns
+        from ...indexer.store.tabular import frame_of, only_columns
 
-        return only_columns(frame_of(self.rows(vectors=vectors, where=where)), columns)
+        return only_columns(frame_of(self.rows(vectors=vectors, where=where, indicators=indicators)), columns)
 
     @checked
     def topics(self, name: str = "topics", **options: Any) -> "RemoteTopics":

@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...indexer.errors import UsageError
@@ -254,13 +255,25 @@ def _named(
 
 
 def _with_labels_by_id(collection: Calls, given: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments whose tables of labels are mappings; the service is asked for its id column only for a table."""
+    """Return arguments whose tables of labels are mappings; the service is asked for its id column only for a table.
+
+    Rows of one document are several corrections, which the service refuses if the run gives each text one label.
+    """
     if not any(name in given and not isinstance(given[name], str | dict | None) for name in LABELS_BY_ID):
         return given
-    from ...pipelines.label.examples import given_truth
+    from ...pipelines.label.correction_files import read_corrections
+    from ...pipelines.label.examples import given_truth, read_truth
 
     own = collection.call("read/id_column", {})
-    return {name: given_truth(value, name, own) if name in LABELS_BY_ID else value for name, value in given.items()}
+
+    def by_id(name: str, value: Any) -> Any:
+        several = name == "given"
+        if isinstance(value, Path):
+            read = read_corrections if several else read_truth
+            return read(value, own, several=several)
+        return given_truth(value, name, own, several=several)
+
+    return {name: by_id(name, value) if name in LABELS_BY_ID else value for name, value in given.items()}
 
 
 class RemoteTopics(TopicsLike):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.fields import Period, name_times
 from ...indexer.wording import listed
-from ...pipelines.analysis.breakdown import OTHERS, RunBreakdown
+from ...pipelines.analysis.breakdown import OTHERS, OVER, RunBreakdown
 from ...pipelines.analysis.contrast import changed_beyond_chance
 from ...pipelines.search.counts import Counts
 from ..api import Collection
@@ -170,8 +170,9 @@ class CountTools(Tools):
         _check_order(chosen, found, by)
         middle = len(found.parts) // 2
         early, late = found.counts[:, :middle].sum(axis=1), found.counts[:, middle:].sum(axis=1)
-        change = late / max(late.sum(), 1) - early / max(early.sum(), 1)
-        certain = changed_beyond_chance(early, late)
+        before, after = int(found.totals[:middle].sum()), int(found.totals[middle:].sum())
+        change = late / max(after, 1) - early / max(before, 1)
+        certain = changed_beyond_chance(early, late, (before, after))
         rows = [
             {"number": item.number, "name": item.name, "change": round(float(share), 4), **filled(certain=sure or None),
              "documents": {part: int(n) for part, n in zip(found.parts, counts, strict=True) if n}}
@@ -181,7 +182,8 @@ class CountTools(Tools):
         half = MOST_VALUES // 2
         shown = rows if len(rows) <= MOST_VALUES else [*rows[:half], *rows[-half:]]
         total = dict(zip(found.parts, map(int, found.totals), strict=True))
-        left_out = filled(items_with_less_change=len(rows) - len(shown) or None)
+        notes = [OVER] if found.several else []
+        left_out = filled(items_with_less_change=len(rows) - len(shown) or None, notes=notes)
         return {"later_half_from": found.parts[middle], "total": total, **left_out, "items": shown}
 
     @told

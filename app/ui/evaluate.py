@@ -152,7 +152,10 @@ def show_labels(shelf: Workspace, collection: Collection, may_start: bool) -> No
 
 def _labels_show(found: dict[str, Any]) -> None:
     numbers = st.columns(3)
-    numbers[0].metric("Accuracy", f"{found['accuracy']:.3f}", help=explained("accuracy"))
+    low, high = found.get("interval", (None, None))  # a result from an older version has none
+    said = "" if low is None else f"95 % interval (Wilson): {low:.3f} to {high:.3f}."
+    name = "exact match" if found.get("several") else "accuracy"
+    numbers[0].metric(name.capitalize(), f"{found['accuracy']:.3f}", help=f"{explained(name)} {said}".strip())
     numbers[1].metric("Macro F1", f"{found['macro_f1']:.3f}", help=explained("macro F1"))
     numbers[2].metric("Documents", f"{found['documents']:,}")
     st.caption(escape_markdown(f"Labels {found['run']} against the column {found['truth']}."))

@@ -69,6 +69,7 @@ MEASURES = {
     ),
     "coherence": "how often the top words of a group share a text (NPMI), -1 to 1; 1 means always, 0 as by chance",
     "diversity": "the share of different words among the top words of all groups, 0 to 1; 1 means that none repeats",
+    "exact match": "the share of documents whose labels, often several, are exactly the true ones, 0 to 1; 1 means all",
     "F1": "the harmonic mean of precision and recall of a label, 0 to 1; 1 means that both are 1",
     "judged@10": "the share of the first ten hits that were judged, 0 to 1; the others count as not relevant",
     "macro F1": "the mean F1 of all labels, rare ones count as much as others, 0 to 1; 1 means no mistake",

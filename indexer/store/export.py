@@ -25,7 +25,6 @@ from .spreadsheets import Formulas, Workbook, empty_columns
 from .view import View, document_vectors
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 BUILT_IN = ("id", "title", "text")
@@ -35,25 +34,24 @@ SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl")
 TABLES = (".xlsx", ".csv", ".jsonl")
 """Files of tables that are not of documents."""
 PARQUET_ROWS = 10_000
-_NULLABLE = {"integer": "Int64", "boolean": "boolean"}
-"""Types of pandas for values that would become floats or objects beside missing ones."""
 
 Choose = Callable[[Catalog], np.ndarray]
 """Returns the numbers of the documents that are wanted, ascending; all must exist in the generation that is read."""
 
 
 def rows(
-    collection: StoredCollection, *, vectors: bool = False, choose: Choose | None = None
+    collection: StoredCollection, *, vectors: bool = False, choose: Choose | None = None, indicators: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield one dictionary per document in the order of their numbers: id, title, text, metadata, runs and vector.
 
     All documents come from one generation. `RunColumns` says which columns runs add. A metadata column named like
-    one of those is called `metadata.NAME`. `choose` names the documents that are wanted, all where None.
+    one of those is called `metadata.NAME`. `choose` names the documents that are wanted, all where None. `indicators`
+    is a label run that also gets a column of 1 and 0 for each label, named "RUN: LABEL".
     `vector` is float32 [d]: the mean of the passages' vectors, of length 1 for a normalised model.
     """
     with collection.view() as view:
         docs = (choose or document_numbers)(view.catalog).tolist()
-        runs = RunColumns(view.catalog)
+        runs = RunColumns(view.catalog, indicators)
         names = column_names(view.fields, runs.types)
         for offset in range(0, len(docs), CHUNK):
             some = docs[offset : offset + CHUNK]
@@ -79,44 +77,6 @@ def only(docs: np.ndarray) -> Choose:
 def column_names(fields: Collection[str], runs: Iterable[str]) -> dict[str, str]:
     """Return the name under which each metadata field is exported beside the columns of `runs`."""
     return distinct_names(fields, (*BUILT_IN, "vector", *runs))
-
-
-def only_columns(frame: "pd.DataFrame", columns: Sequence[str] | None) -> "pd.DataFrame":
-    """Return some columns of a DataFrame of documents, in the order given; all if None.
-
-    Raises:
-        UsageError: A column does not exist. Without a row, any column is counted, because none shows which there are.
-    """
-    if columns is None:
-        return frame
-    for name in columns if len(frame) else ():
-        if name not in frame.columns:
-            raise unknown_option("columns", name, frame.columns)
-    return frame.reindex(columns=list(columns))
-
-
-def frame_of(rows: Iterable[dict[str, Any]], columns: Sequence[str] = BUILT_IN) -> "pd.DataFrame":
-    """Return rows as a DataFrame, which has `columns` if there is no row.
-
-    Integers and booleans keep their type where values are missing: such a column has the type Int64 or boolean. Times
-    are datetime64 in UTC, and so are dates that stand among times, which Python cannot compare with each other.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
-    found = list(rows)
-    frame = pd.DataFrame(found, columns=None if found else list(columns))
-    for name in frame.columns[frame.isna().any() | (frame.dtypes == "object")]:
-        values = [row.get(name) for row in found]
-        timed = any(isinstance(value, datetime) for value in values)
-        kind = "datetime64[us]" if timed else _NULLABLE.get(pd.api.types.infer_dtype(values, skipna=True))
-        if kind:
-            frame[name] = pd.Series(values, dtype=kind)
-    return frame
 
 
 def check_export_target(path: Path) -> None:
@@ -158,6 +118,7 @@ def write_export(
     columns: Sequence[str] | None = None,
     raw_formulas: bool = False,
     filled: bool = False,
+    indicators: str | None = None,
     progress: Notify = silent,
 ) -> int:
     """Write documents to an XLSX, CSV, Parquet or JSONL file by its suffix; return how many. It appears when whole.
@@ -171,6 +132,7 @@ def write_export(
         columns: The columns that are written, in this order, all where None; vectors come after them.
         raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
         filled: Whether a workbook of all columns leaves out those that are empty in every row; a sheet names them.
+        indicators: See `rows`.
         progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
@@ -185,9 +147,17 @@ def write_export(
     if suffix == ".xlsx" and vectors:
         raise UsageError("a workbook has no room for vectors: write a .parquet file", field="vectors", value=True)
     formulas, notes, empty = Formulas(raw_formulas), list[str](), list[str]()
-    writers = {".parquet": _write_parquet, ".csv": partial(_write_csv, formulas), ".jsonl": _write_lines}
+    writers = {
+        ".parquet": partial(_write_parquet, indicators),
+        ".csv": partial(_write_csv, formulas),
+        ".jsonl": _write_lines,
+    }
     writer = partial(_write_xlsx, notes, empty) if suffix == ".xlsx" else writers[suffix]
-    some = (row for row in rows(collection, vectors=vectors, choose=choose) if row["id"] not in without)
+    some = (
+        row
+        for row in rows(collection, vectors=vectors, choose=choose, indicators=indicators)
+        if row["id"] not in without
+    )
 
     def write(stream: IO[bytes]) -> None:
         writer(collection, counted, stream, names)
@@ -196,9 +166,9 @@ def write_export(
             raise SondeError(said, code="no-documents")
 
     with collection.view():  # the names of the columns and the rows come from one generation
-        names = _columns(collection, columns, vectors)
+        names = _columns(collection, columns, vectors, indicators)
         if filled and suffix == ".xlsx" and columns is None:
-            empty += empty_columns(names, rows(collection, choose=choose))
+            empty += empty_columns(names, rows(collection, choose=choose, indicators=indicators))
             names = [name for name in names if name not in empty]
         counted = _Counted(_only(some, names))
         write_output(path, write)
@@ -248,7 +218,7 @@ def write_table(
 
 def write_jsonl(
     collection: StoredCollection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None, indicators: str | None = None,
 ) -> int:  # fmt: skip
     """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many.
 
@@ -256,27 +226,30 @@ def write_jsonl(
         UsageError: A column does not exist.
     """
     with collection.view():
-        names = _columns(collection, columns, vectors)
-        counted = _Counted(_only(rows(collection, vectors=vectors, choose=choose), names))
+        names = _columns(collection, columns, vectors, indicators)
+        found = rows(collection, vectors=vectors, choose=choose, indicators=indicators)
+        counted = _Counted(_only(found, names))
         for row in counted:
             stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
     return counted.count
 
 
-def all_columns(collection: StoredCollection) -> list[str]:
+def all_columns(collection: StoredCollection, indicators: str | None = None) -> list[str]:
     """Return the columns of an export, without that of the vectors."""
     with collection.view() as view:
-        runs = RunColumns(view.catalog).types
+        runs = RunColumns(view.catalog, indicators).types
         return [*BUILT_IN, *column_names(view.fields, runs).values(), *runs]
 
 
-def _columns(collection: StoredCollection, wanted: Sequence[str] | None, vectors: bool) -> list[str]:
+def _columns(
+    collection: StoredCollection, wanted: Sequence[str] | None, vectors: bool, indicators: str | None
+) -> list[str]:
     """Return the columns that are written: those that are wanted, or all, and that of the vectors.
 
     Raises:
         UsageError: A column does not exist, or none is wanted.
     """
-    known = all_columns(collection)
+    known = all_columns(collection, indicators)
     if unknown := [name for name in wanted or [] if name not in known]:
         raise unknown_option("columns", unknown[0], known)
     if wanted is not None and not wanted:
@@ -337,14 +310,16 @@ def _write_xlsx(
     notes.append(workbook.note())
 
 
-def _write_parquet(collection: StoredCollection, documents: _Counted, stream: IO[bytes], names: list[str]) -> None:
+def _write_parquet(
+    indicators: str | None, collection: StoredCollection, documents: _Counted, stream: IO[bytes], names: list[str]
+) -> None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError("pyarrow", "formats", "writing Parquet") from error
     with collection.view() as view:
-        schema = _arrow_schema(view, "vector" in names)
+        schema = _arrow_schema(view, "vector" in names, indicators)
         schema = pa.schema([schema.field(name) for name in names])
     with pq.ParquetWriter(stream, schema) as writer:
         for some in _slices(documents):
@@ -358,11 +333,11 @@ def _slices(documents: _Counted) -> Iterator[list[dict[str, Any]]]:
         yield some
 
 
-def _arrow_schema(view: View, vectors: bool) -> "pa.Schema":
+def _arrow_schema(view: View, vectors: bool, indicators: str | None) -> "pa.Schema":
     """Return the columns' types; times and lists of mixed items are kept as text, as JSON in the case of lists."""
     import pyarrow as pa
 
-    runs = RunColumns(view.catalog).types
+    runs = RunColumns(view.catalog, indicators).types
     kinds = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
     columns = [(name, pa.string()) for name in BUILT_IN]
     names = column_names(view.fields, runs)

@@ -18,6 +18,8 @@ NAME_SUFFIX = " name"
 """Suffix of the second column's name, for a run with numbered items."""
 PATH_SUFFIX = " path"
 """Suffix of the name of the column with paths, for a run whose items lie under others."""
+NO_LABEL = "none of these"
+"""What a text is called that no label fits."""
 SEPARATOR = " > "
 """Between the names of a path. No name of a group holds it, but one may begin or end with its sign."""
 _FILTERED = {

@@ -195,8 +195,7 @@ def counts_by_column(
         length: How many first characters of a value make its part, such as 4 for the years of dates; None for all.
         among: int64 [n], the only documents that count; all if None.
     """
-    value = f"m.{field.column}" if length is None else f"substr(m.{field.column}, 1, {int(length)})"
-    join, value = ("", value) if field.type != "list" else (f", json_each(m.{field.column}) e", "e.value")
+    value, join = _part(field, length)
     some = "" if among is None else "r.doc IN (?) AND "
     sql = (
         f"SELECT r.item, {value} AS part, count(*) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
@@ -205,6 +204,27 @@ def counts_by_column(
     rows = catalog.select(sql) if among is None else catalog.select_in(sql, among.tolist())
     found = summed(((item, part), count) for item, part, count in rows)
     return [(item, part, count) for (item, part), count in found.items()]
+
+
+def documents_by_column(
+    catalog: Catalog, run: Run, field: Field, length: int | None = None, among: np.ndarray | None = None
+) -> dict[Any, int]:
+    """Return how many documents of a run each part of a metadata column has, each once; see `counts_by_column`."""
+    value, join = _part(field, length)
+    some = "" if among is None else "r.doc IN (?) AND "
+    sql = (
+        f"SELECT {value} AS part, count(DISTINCT r.doc) FROM run_documents r JOIN metadata m ON m.doc = r.doc{join} "
+        f"WHERE {some}r.run = {run.number} AND {value} IS NOT NULL GROUP BY 1"
+    )
+    rows = catalog.select(sql) if among is None else catalog.select_in(sql, among.tolist())
+    return summed((part, count) for part, count in rows)
+
+
+def _part(field: Field, length: int | None) -> tuple[str, str]:
+    """Return the SQL of a part of a column, and of a join that it needs."""
+    if field.type == "list":
+        return "e.value", f", json_each(m.{field.column}) e"
+    return f"m.{field.column}" if length is None else f"substr(m.{field.column}, 1, {int(length)})", ""
 
 
 class Seen:

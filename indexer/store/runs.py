@@ -14,7 +14,7 @@ from ..errors import SondeError, UsageError
 from ..small_files import reading_array
 from ..wording import counted, existing, on_one_line
 from .catalog import Catalog
-from .kinds import NAME_SUFFIX, Column, RunKind, kind_of
+from .kinds import LABEL, NAME_SUFFIX, NO_LABEL, Column, RunKind, kind_of
 from .models import History
 
 
@@ -300,8 +300,16 @@ class RunColumns:
         notes: Which runs are exported under another name than their own.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        """Read which runs are complete."""
+    def __init__(self, catalog: Catalog, indicators: str | None = None) -> None:
+        """Read which runs are complete.
+
+        Args:
+            catalog: Of the collection.
+            indicators: A label run that also gets a column of 1 and 0 for each of its labels, and for none of them.
+
+        Raises:
+            SondeError: There is no such label run.
+        """
         self._catalog = catalog
         runs = [run for run in list_runs(catalog, count=False) if run.complete]
         self._assigned = [run for run in runs if run.kind.payload == "run_documents"]
@@ -320,6 +328,14 @@ class RunColumns:
         every = [column for columns in self._columns.values() for column in columns]
         self.types = {column.name: column.type for column in every}
         self._absent = {column.name: column.absent for column in every}
+        self._codes: dict[str, int] = {}
+        if indicators is not None:
+            self._coded = find_run(catalog, LABEL, indicators)
+            self._codes = {f"{indicators}: {item.name}": item.number for item in items_of(catalog, self._coded)}
+            none = f"{indicators}: {NO_LABEL}"
+            self._codes = {name: number for name, number in self._codes.items() if number >= 0} | {none: -1}
+            self.types |= dict.fromkeys(self._codes, "integer")
+            self._absent |= dict.fromkeys(self._codes)
 
     def levels(self, main: str) -> list[str]:
         """Return the columns of the levels of a run by its main column, the top one first; none if it has no levels."""
@@ -343,6 +359,9 @@ class RunColumns:
             names = [column.name for column in self._columns[run.number]]
             for doc, place in places_by_document(self._catalog, run, docs).items():
                 found[doc] |= dict(zip(names, place, strict=True))
+        for doc, values in items_by_document(self._catalog, self._coded, docs).items() if self._codes else ():
+            given = {number for number, _ in values}
+            found[doc] |= {name: int(number in given) for name, number in self._codes.items()}
         return found
 
     def _cells(self, run: Run, items: list[tuple[int, float | None]]) -> dict[str, Any]:

@@ -1,15 +1,18 @@
-"""Results as tables: one row for each group, finding or count, as a DataFrame and in notebooks."""
+"""Results as tables: one row for each document, group, finding or count, as a DataFrame and in notebooks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ..errors import MissingExtraError, unknown_option
 from ..wording import counted
-from .export import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_NULLABLE = {"integer": "Int64", "boolean": "boolean"}
+"""Types of pandas for values that would become floats or objects beside missing ones."""
 ROWS_SHOWN = 20
 LISTED, CHARACTERS = 5, 120
 """Items of a list, and characters of a cell, that a notebook shows."""
@@ -85,3 +88,41 @@ def _first(item: Any) -> str:
     if isinstance(item, Mapping):
         item = list(item.values())
     return _shown(item[0] if isinstance(item, (list, tuple)) and item else item)
+
+
+def only_columns(frame: "pd.DataFrame", columns: Sequence[str] | None) -> "pd.DataFrame":
+    """Return some columns of a DataFrame of documents, in the order given; all if None.
+
+    Raises:
+        UsageError: A column does not exist. Without a row, any column is taken, because none shows which there are.
+    """
+    if columns is None:
+        return frame
+    for name in columns if len(frame) else ():
+        if name not in frame.columns:
+            raise unknown_option("columns", name, frame.columns)
+    return frame.reindex(columns=list(columns))
+
+
+def frame_of(rows: Iterable[dict[str, Any]], columns: Sequence[str] = ("id", "title", "text")) -> "pd.DataFrame":
+    """Return rows as a DataFrame, which has `columns` if there is no row.
+
+    Integers and booleans keep their type where values are missing: such a column has the type Int64 or boolean. Times
+    are datetime64 in UTC, and so are dates that stand among times, which Python cannot compare with each other.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("pandas", "pandas", "to_pandas()") from None
+    found = list(rows)
+    frame = pd.DataFrame(found, columns=None if found else list(columns))
+    for name in frame.columns[frame.isna().any() | (frame.dtypes == "object")]:
+        values = [row.get(name) for row in found]
+        timed = any(isinstance(value, datetime) for value in values)
+        kind = "datetime64[us]" if timed else _NULLABLE.get(pd.api.types.infer_dtype(values, skipna=True))
+        if kind:
+            frame[name] = pd.Series(values, dtype=kind)
+    return frame

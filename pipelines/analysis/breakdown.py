@@ -10,7 +10,7 @@ import numpy as np
 from ...indexer.errors import SondeError, UsageError, arg, unknown_option
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.documents import distinct_beginnings, holds_months
+from ...indexer.store.documents import distinct_beginnings, holds_months, summed
 from ...indexer.store.fields import (
     PERIODS,
     PRECISION,
@@ -22,7 +22,7 @@ from ...indexer.store.fields import (
     period_of,
     periods_between,
 )
-from ...indexer.store.members import counts_by_column, numbers_above
+from ...indexer.store.members import counts_by_column, documents_by_column, numbers_above
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import LISTED, existing
@@ -32,6 +32,7 @@ from .runs import at_level, items_at
 CLASSES = 30
 """Classes that are told apart; the rarer ones are counted together."""
 OTHERS = "others"
+OVER = "a document can have several, so shares can add up to more than 100 %"
 MOST = 120
 """Periods beyond which longer ones are taken."""
 MOST_PERIODS = 400
@@ -50,7 +51,8 @@ class RunBreakdown(Shown):
         items: Clusters, topics or labels, by number.
         counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
             also in the groups above it, if these are among the items.
-        totals: int64 [parts], the sums over all items, in which a document counts in its own group only.
+        totals: int64 [parts], the documents of the run, each once.
+        several: Whether documents count for several items, such as labels: shares can then add up to more than 1.
     """
 
     column: str
@@ -59,12 +61,19 @@ class RunBreakdown(Shown):
     items: tuple[Item, ...]
     counts: np.ndarray
     totals: np.ndarray
+    several: bool = False
     _row = "count"
 
     @property
     def shares(self) -> np.ndarray:
         """Float64 [items, parts]: the part of a period's or class's documents that an item has, 0 to 1."""
         return self.counts / np.maximum(self.totals, 1)
+
+    @property
+    def base(self) -> str:
+        """What `shares` are shares of, in words."""
+        said = f"share of the {self.period or 'class'}'s documents"
+        return f"{said} ({OVER})" if self.several else said
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each item and part that has documents, as JSON values."""
@@ -136,6 +145,8 @@ def breakdown(
         among = None if where is None else documents_where(view.catalog, where)
         length = PRECISION["day"] if name and field.type == "date" else None
         cells = counts_by_column(view.catalog, found, field, length, among)
+        # A document of a run that groups belongs to one item: the counts of all items add up.
+        once = None if found.kind.groups else documents_by_column(view.catalog, found, field, length, among)
         dates = existing((each.name for each in view.fields.values() if each.type == "date"), "there are none")
         items = tuple(items_of(view.catalog, found))
         above = numbers_above(view.catalog, found) if found.kind.nested else {}
@@ -146,9 +157,10 @@ def breakdown(
     if name:
         days = _days(column, cells, dates if field.type != "date" else None)
         cells = [(item, period_of(days[part], name), count) for item, part, count in cells]
+        once = once and summed((period_of(days[part], name), count) for part, count in once.items())
         parts = _all_periods(days.values(), name) if period else []
     ordered = name is not None or field.type in ("integer", "real")
-    counted = _counted(column, name, items, cells, above, ordered, field.type == "boolean", parts)
+    counted = _counted(column, name, items, cells, above, ordered, field.type == "boolean", parts, once)
     kept = {item.number for item in items_at(items, level)}
     rows = [place for place, item in enumerate(items) if item.number in kept]
     return replace(counted, items=tuple(items[place] for place in rows), counts=counted.counts[rows])
@@ -187,10 +199,13 @@ def _all_periods(days: Collection[date], period: Period) -> list[str]:
 def _counted(
     column: str, period: Period | None, items: tuple[Item, ...], cells: Sequence[Any],
     above: Mapping[int, Sequence[int]], ordered: bool, boolean: bool, parts: Sequence[str],
+    documents: Mapping[Any, int] | None,
 ) -> RunBreakdown:  # fmt: skip
-    totals: dict[Any, int] = dict.fromkeys(parts, 0)
+    """Return the counts; `documents` has those of each part, each once, unless each belongs to one item."""
+    sums: dict[Any, int] = dict.fromkeys(parts, 0)
     for _, part, count in cells:
-        totals[part] = totals.get(part, 0) + count
+        sums[part] = sums.get(part, 0) + count
+    totals = sums if documents is None else dict.fromkeys(parts, 0) | dict(documents)
     ranked = sorted(totals, key=lambda part: (-totals[part], str(part)))
     kept = ranked if period or len(ranked) <= CLASSES else ranked[: CLASSES - 1]
     kept = sorted(kept) if ordered else sorted(kept, key=by_time) if name_times(kept) else kept
@@ -200,11 +215,12 @@ def _counted(
         names.append(f"{OTHERS} ({len(ranked) - len(kept):,} values)")
     rows = {item.number: place for place, item in enumerate(items)}
     counts, once = np.zeros((len(items), len(names)), np.int64), np.zeros(len(names), np.int64)
+    for part, count in totals.items():
+        once[places.get(part, len(names) - 1)] += count
     for number, part, count in cells:
         place = places.get(part, len(names) - 1)
-        once[place] += count
         counts[[rows[each] for each in above.get(number, (number,))], place] += count
-    return RunBreakdown(column, period, tuple(names), items, counts, once)
+    return RunBreakdown(column, period, tuple(names), items, counts, once, sums != totals)
 
 
 def _period(catalog: Catalog, field: Field) -> Period:

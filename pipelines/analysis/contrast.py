@@ -82,14 +82,15 @@ def term_log_odds(counts: Counts, side: np.ndarray) -> np.ndarray:
     return (odds(first) - odds(second)) / np.sqrt(1 / (first + prior) + 1 / (second + prior))
 
 
-def changed_beyond_chance(early: np.ndarray, late: np.ndarray) -> list[bool]:
+def changed_beyond_chance(early: np.ndarray, late: np.ndarray, documents: tuple[int, int] | None = None) -> list[bool]:
     """Return which items' shares differ beyond chance between two parts, by a z-test with Bonferroni's correction.
 
     Args:
         early: int64 [items], documents of each item in the earlier part.
         late: int64 [items], in the later part.
+        documents: All documents of the two parts, each once; None if each has one item.
     """
-    first, second = int(early.sum()), int(late.sum())
+    first, second = documents or (int(early.sum()), int(late.sum()))
     found = list[bool]()
     for before, after in zip(early.tolist(), late.tolist(), strict=True):
         share = (before + after) / max(first + second, 1)

@@ -1,12 +1,13 @@
 """The runs of a collection: list, look into, rename, delete, break down by a column."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import SondeError, UsageError, arg
+from ...indexer.errors import SondeError, UsageError, arg, did_you_mean
 from ...indexer.store import run_writing
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
@@ -52,6 +53,22 @@ class RunDetails(Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each cluster, topic or label, as JSON values."""
         return [item.to_dict() for item in self.items]
+
+    def number_of(self, word: str) -> int:
+        """Return the number of a group or label that is given by its number or its name.
+
+        Raises:
+            UsageError: No group, or several, have this name.
+        """
+        if re.fullmatch(r"-?\d+", word):
+            return int(word)
+        named = [item.number for item in self.items if item.name.casefold() == word.strip().casefold()]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise UsageError(f"several {self.run.kind.items} have the name {word!r}: write a whole number")
+        said = f"NUMBER is {word!r}{did_you_mean(word, [item.name for item in self.items])}"
+        raise UsageError(f"{said}: write a whole number or the name of one {self.run.kind.item}")
 
     @property
     def name(self) -> str:

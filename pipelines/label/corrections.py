@@ -5,36 +5,29 @@ and they are exported. A correction is deleted when its document is deleted or t
 labelling with that name learns from the corrections and applies them to their documents.
 """
 
-import csv
-import io
-import json
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from ...indexer.errors import Ids, SondeError, UsageError, arg, as_text, as_texts
-from ...indexer.files import check_target, text_of, write_output
-from ...indexer.progress import Notify, silent
-from ...indexer.readers.columns import ids_or, place_of_ids
+from ...indexer.errors import Ids, SondeError, UsageError, arg, as_text, as_texts, did_you_mean
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import ids_by_number
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
-from ...indexer.store.spreadsheets import Formulas, unquoted
 from ...indexer.upkeep.delete import numbers_of
-from ...indexer.wording import counted, existing, on_one_line
+from ...indexer.wording import counted, existing
+from .codes import codes_of, plain
 from .labels import NONE, NONE_NAME, Label
 
-SUFFIXES = (".csv", ".jsonl")
-_ADVICE = f"give a label, or {NONE_NAME!r}"
+ADVICE = f"give a label, or {NONE_NAME!r}"
+"""For an empty label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,8 @@ def correct(collection: StoredCollection, given: Mapping[str, str | Sequence[str
 
     Args:
         collection: The collection of the documents.
-        given: One or several labels for each document id; "none of these" means that no label fits.
+        given: One or several labels for each document id; "none of these" means that no label fits. Text such as
+            "late; broken" names two labels of the run.
         run: The label run to correct.
 
     Raises:
@@ -225,112 +219,11 @@ def unused_corrections(
     return tuple(notes)
 
 
-def read_corrections(path: Path, own: str | None = None) -> dict[str, list[str]]:
-    """Read a file of corrections, CSV or JSONL: `id`, and `label` or (JSONL) `labels`; one row for each document.
-
-    Args:
-        path: The file.
-        own: A name that the column of ids may have too: the column that the ids of the collection come from.
-
-    Raises:
-        UsageError: The suffix is not valid, a column is missing, a label is empty, or two rows of a document differ.
-        SondeError: The file cannot be read.
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"cannot read corrections from {str(path)!r}: the name must end in .csv or .jsonl")
-    try:
-        text = text_of(path, "the corrections")
-        rows: Iterable[Any] = (
-            _table(text, path, own)
-            if path.suffix.lower() == ".csv"
-            else [json.loads(line) for line in text.splitlines() if line.strip()]
-        )
-        found = [_row(row, number, path, own) for number, row in enumerate(rows, 1)]
-        if path.suffix.lower() == ".csv":
-            found = [(unquoted(id), [unquoted(name) for name in names]) for id, names in found]
-        return labels_by_id(found, path)
-    except (ValueError, csv.Error, RecursionError) as error:
-        raise SondeError(f"cannot read {path}: {error}") from None
-
-
-def labels_by_id(rows: Sequence[tuple[str, list[str]]], source: Path | str) -> dict[str, list[str]]:
-    """Return the labels of each document.
-
-    Raises:
-        UsageError: Two rows assign different labels to one document.
-    """
-    found: dict[str, tuple[int, list[str]]] = {}
-    for number, (id, names) in enumerate(rows, 1):
-        first, known = found.setdefault(id, (number, names))
-        if known != names:
-            both = f"{', '.join(known)} and {', '.join(names)}"
-            raise UsageError(
-                f"rows {first} and {number} of {source} give {id!r} different labels, {both}: keep one row for each "
-                "document; several labels need a .jsonl file with a list of labels"
-            )
-    return {id: names for id, (_, names) in found.items()}
-
-
-def write_corrections(found: Sequence[Correction], path: Path, progress: Notify = silent) -> None:
-    """Write corrections to a CSV or JSONL file that `read_corrections` can read; several labels need JSONL.
-
-    A CSV cell that a spreadsheet would run as a formula gets an apostrophe in front, and `progress` a sentence.
-
-    Raises:
-        UsageError: The suffix is not valid, `path` is a folder, or a document has several labels and the file is CSV.
-        SondeError: The folder does not exist.
-    """
-    check_target(path, SUFFIXES, "write corrections to")
-    formulas = Formulas()
-    if path.suffix.lower() == ".jsonl":
-        text = "".join(json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in found)
-    else:
-        if several := next((each for each in found if len(each.labels) > 1), None):
-            raise UsageError(f"document {several.id!r} has several labels, which CSV cannot hold: write .jsonl")
-        stream = io.StringIO()
-        writer = csv.writer(stream)
-        rows = [("id", "label"), *((each.id, each.to_dict()["label"]) for each in found)]
-        writer.writerows([formulas.cell(cell) for cell in row] for row in rows)
-        text = stream.getvalue()
-    write_output(path, lambda stream: stream.write(text.encode()))
-    if formulas.quoted:
-        progress(formulas.note(".jsonl"))
-
-
-def _delimiter(text: str) -> str:
-    """Return the sign between the columns, which the first line shows: a comma, a semicolon or a tab."""
-    header = text.partition("\n")[0]
-    return max((",", ";", "\t"), key=header.count)
-
-
-def _table(text: str, path: Path, own: str | None) -> Iterable[Any]:
-    rows = csv.DictReader(text.splitlines(), delimiter=_delimiter(text))
-    names = rows.fieldnames or []
-    if place_of_ids(names, ("id",), own) is None or not {"label", "labels"} & {*names}:
-        header = ", ".join(map(on_one_line, names)) or "an empty file"
-        raise UsageError(f"{path} must have the columns {ids_or(own)} and label, not {header}")
-    return rows
-
-
-def _row(row: Any, number: int, path: Path, own: str | None) -> tuple[str, list[str]]:
-    names = [*row] if isinstance(row, dict) else []
-    place = place_of_ids([str(name) for name in names], ("id",), own)
-    id = None if place is None else row[names[place]]
-    if id is None or not {"label", "labels"} & {*names}:
-        raise UsageError(f"row {number} of {path} needs {ids_or(own)} and label")
-    listed = row.get("labels")
-    labels = listed if isinstance(listed, list) and listed else [row.get("label")]
-    given = ["" if label is None else str(label).strip() for label in labels]
-    if not all(given):
-        raise UsageError(f"row {number} of {path} gives {str(id)!r} an empty label: {_ADVICE}")
-    return str(id), given
-
-
 def _names(labels: str | Sequence[str], id: object) -> list[str]:
     names = [" ".join(name.split()) for name in as_texts(labels, "label")]
     if not names or not all(names):
-        raise UsageError(f"document {str(id)!r} has an empty label: {_ADVICE}", code="empty", field="given", value=id)
-    return [name for name in names if name.casefold() != NONE_NAME]
+        raise UsageError(f"document {str(id)!r} has an empty label: {ADVICE}", code="empty", field="given", value=id)
+    return names
 
 
 def _refuse_slip(catalog: Catalog, name: str) -> None:
@@ -350,25 +243,34 @@ def _refuse_slip(catalog: Catalog, name: str) -> None:
 
 
 def _spelled(names: list[str], known: Mapping[str, str], run: str) -> list[str]:
-    """Return names as they are spelled in the label run."""
+    """Return names as they are spelled in the label run; one name may hold several labels, such as "late; broken"."""
+    names = [name for name in (codes_of(names, known) if known else names) if plain(name) != NONE_NAME]
     if not known:
         return names
     for name in names:
-        if name.casefold() not in known:
+        if plain(name) not in known:
+            meant = did_you_mean(name, known.values())
             raise UsageError(
-                f"the run {run!r} has no label {name!r}: {existing((*known.values(), NONE_NAME))}; "
+                f"the run {run!r} has no label {name!r}{meant}: {existing((*known.values(), NONE_NAME))}; "
                 "label again to use others"
             )
-    return [known[name.casefold()] for name in names]
+    return [known[plain(name)] for name in names]
 
 
 def _labels_of(catalog: Catalog, name: str) -> tuple[dict[str, str], bool]:
-    """Return the labels of a label run by case-folded name, and whether a text may have several labels."""
+    """Return the labels of a label run by their plain names, and whether a text may have several labels."""
     run = next((run for run in list_runs(catalog, LABEL, count=False) if run.name == name), None)
     if run is None:
         return {}, False
-    names = {item.name.casefold(): item.name for item in items_of(catalog, run) if item.number != NONE}
+    names = {plain(item.name): item.name for item in items_of(catalog, run) if item.number != NONE}
     return names, bool(run.parameters.get("multi_label"))
+
+
+def labels_known(catalog: Catalog, name: str | None) -> tuple[list[str], bool]:
+    """Return the labels of a label run, or of all if there is no name, and whether a text may have several."""
+    runs = [run.name for run in list_runs(catalog, LABEL, count=False)]
+    found = [_labels_of(catalog, run) for run in (runs if name is None else [name])]
+    return list(dict.fromkeys(label for labels, _ in found for label in labels.values())), any(two for _, two in found)
 
 
 def _find(catalog: Catalog, name: str) -> Run | None:

@@ -15,7 +15,7 @@ from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
 from ...indexer.store.spreadsheets import unquoted
 from ...indexer.wording import on_one_line, shown_id
-from .corrections import labels_by_id
+from .codes import indicated, indicators, labels_by_id
 from .labels import check_count
 
 LABEL = ("label", "category", "class", "intent", "topic", "target")
@@ -126,12 +126,19 @@ def check_labels(examples: Sequence[LabelledExample], where: str = "") -> None:
             raise UsageError(said, code="conflict", field="examples", value=example.id)
 
 
-def read_truth(path: Path, own: str | None = None) -> dict[str, list[str]]:
-    """Read the true labels of documents by id; a cell with a list gives several. Rows without a label are left out.
+def read_truth(
+    path: Path, own: str | None = None, *, several: bool = False, known: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """Read the true labels of documents by id. Rows without a label are left out.
+
+    A cell with a list gives several labels, and an empty list none. So do several rows, or a column of 0 and 1 for each
+    label.
 
     Args:
         path: A CSV, TSV, JSONL, Parquet or XLSX table, as for `read_rows`.
         own: See `place_of_ids`.
+        several: Whether a document may have several labels, in rows of their own.
+        known: The labels that columns of 0 and 1 may be named after; any if empty.
 
     Raises:
         UsageError: There are no such columns, or two rows assign different labels to one document.
@@ -139,16 +146,21 @@ def read_truth(path: Path, own: str | None = None) -> dict[str, list[str]]:
     """
     rows = list(read_rows(path, lambda cells: True))
     names = [str(name) for name in rows.pop(0)[1]] if not rows[0][0] else []
-    return _truth(str(path), names, rows, own, quoted=format_by_name(path) in ("csv", "tsv"))
+    found = _truth(str(path), names, rows, own, known, quoted=format_by_name(path) in ("csv", "tsv"))
+    return labels_by_id(found, path, several)
 
 
-def given_truth(given: Any, field: str, own: str | None = None) -> Any:
+def given_truth(
+    given: Any, field: str, own: str | None = None, *, several: bool = False, known: Sequence[str] = ()
+) -> Any:
     """Return labels by id if a caller gives a table with the columns `id` and `label`, or a pandas Series.
 
     Args:
         given: What the caller gives; anything else is returned as it is.
         field: The name of the argument.
         own: See `place_of_ids`.
+        several: See `read_truth`.
+        known: See `read_truth`.
 
     Raises:
         UsageError: A table has no such columns, or two rows assign different labels to one document.
@@ -156,32 +168,39 @@ def given_truth(given: Any, field: str, own: str | None = None) -> Any:
     """
     given = by_index(given)
     table = None if isinstance(given, Mapping) else given_table(given, field)
-    return given if table is None else _truth(field, *table, own)
+    return given if table is None else labels_by_id(_truth(field, *table, own, known), field, several)
 
 
 def _truth(
-    source: str, names: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]], own: str | None, quoted: bool = False
-) -> dict[str, list[str]]:
-    """Return the labels of a table by id; `source` is what messages call it."""
+    source: str, names: Sequence[str], rows: Sequence[tuple[str, Sequence[Any]]], own: str | None,
+    known: Sequence[str], quoted: bool = False,
+) -> list[tuple[str, list[str]]]:  # fmt: skip
+    """Return the ids and the labels of the rows of a table that have labels; `source` is what messages call it."""
     label = next((place for known in COLUMNS for place, n in enumerate(names) if normalised_name(n) == known), None)
     key = place_of_ids([normalised_name(name) for name in names], IDS, own and normalised_name(own))
-    if label is None or key is None:
+    codes = indicators(names, [cells for _, cells in rows], key, known) if label is None and key is not None else {}
+    if key is None or (label is None and not codes):
         said = (
             f"{source} must have the columns {ids_or(own)} and label, not {', '.join(names) or 'a first row of data'}"
         )
         raise UsageError(said, code="not-found", field="truth", alternatives=names)
     found = []
     for origin, cells in rows:
-        id, given = id_text(cells[key]), _labels(cells[label])
+        id = id_text(cells[key])
+        given = (indicated(cells, codes) or None) if label is None else _labels(cells[label])
         if given and not id:
             raise SondeError(f"{source}, {origin}: a label needs the id of a document")
-        found.append((unquoted(id), [unquoted(each) for each in given]) if quoted else (id, given))
-    true = {id: given for id, given in labels_by_id(found, source).items() if given}
-    if not true:
-        raise SondeError(f"no row of {source} has a label in the column {names[label]!r}")
-    return true
+        if given is not None and id:
+            found.append((unquoted(id), [unquoted(each) for each in given]) if quoted else (id, given))
+    if not any(given for _, given in found):
+        column = "" if label is None else f" in the column {names[label]!r}"
+        raise SondeError(f"no row of {source} has a label{column}")
+    return found
 
 
-def _labels(cell: Any) -> list[str]:
-    several = cell if isinstance(cell, list) else [cell]
-    return [text for text in (id_text(each).strip() for each in several) if text]
+def _labels(cell: Any) -> list[str] | None:
+    """Return the labels of a cell; None for an empty one, which says nothing, and none for an empty list."""
+    if isinstance(cell, (list, tuple)) and not cell:
+        return []
+    several = cell if isinstance(cell, (list, tuple)) else [cell]
+    return [text for text in (id_text(each).strip() for each in several) if text] or None

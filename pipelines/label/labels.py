@@ -10,10 +10,11 @@ import numpy as np
 
 from ...indexer.errors import UsageError, arg, as_text, as_texts
 from ...indexer.files import text_of
+from ...indexer.store.kinds import NO_LABEL
 
 NONE = -1
 """The number of "none of these"."""
-NONE_NAME = "none of these"
+NONE_NAME = NO_LABEL
 MOST_LABELS = 2_000
 """Labels of one run. Each is embedded in eight wordings, half a minute for 2,000 of them, and the labels adapt to up to
 50,000 texts in arrays of a number for each text and label: 800 MB with 2,000 labels. With 200,000 labels and a hundred

@@ -21,6 +21,10 @@ FEWEST = 20
 LOST = 3 / 4
 MOVED = 10
 """Other documents for each correction, from which on a note says how many have another label."""
+UNCALIBRATED = (
+    "from the names alone, texts often get too many labels: code about 60 random texts by hand "
+    "(`sonde runs correct C.sonde --random -k 60 --to hand.csv`) and label again"
+)
 Entries = tuple[np.ndarray, np.ndarray]
 
 
@@ -47,6 +51,8 @@ def notes_of(
         for name in report.doubtful
         if name not in large
     ]
+    if settings.multi_label and not report.corrected and len(report.counts) > 1:
+        notes.append(UNCALIBRATED)
     notes += [*_of_none(report, settings, none), *lost]
     if report.changed:
         notes.append(f"{counted(report.changed, 'document')} left out: changed during the run")

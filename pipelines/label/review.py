@@ -17,6 +17,9 @@ from ..search.settings import check_page
 from .carry import spread
 from .labels import NONE, NONE_NAME
 
+SAME = 1e-6
+"""Scores that differ by less are the same; one of them was rounded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
@@ -53,6 +56,20 @@ class Unsure:
     def label(self) -> str:
         """The most likely label, or "none of these"."""
         return self.labels[0] if self.labels else NONE_NAME
+
+    @property
+    def shown(self) -> str:
+        """The labels, the first with its probability; "none of these" may have that of its best label: then none."""
+        if not self.labels and self.other_score is not None and abs(self.score - self.other_score) < SAME:
+            return NONE_NAME
+        return ", ".join([f"{self.label} {self.score:.3f}", *self.labels[1:]])
+
+    @property
+    def rival(self) -> str:
+        """What the text would have got otherwise, with its probability; "" if the doubt is about one of its labels."""
+        if self.other in self.labels:
+            return ""
+        return self.other if self.other_score is None else f"{self.other} {self.other_score:.3f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -18,7 +18,7 @@ from ...indexer.store.kinds import NAME_SUFFIX
 from ...indexer.store.members import SEPARATOR, lineages, names_above, numbers_above
 from ...indexer.store.runs import RunColumns, items_of, list_runs
 from ...indexer.store.view import View
-from ...indexer.wording import existing
+from ...indexer.wording import either, existing
 from .filters import documents_where
 from .filters.sql import BUILT_IN
 from .settings import check_page
@@ -216,9 +216,15 @@ def _known(view: View, runs: RunColumns, column: str) -> str:
     """
     if column in view.fields or column in runs.types:
         return column
-    named = [runs.names.get(run.number, "") for run in list_runs(view.catalog, count=False) if run.name == column]
+    same = [run for run in list_runs(view.catalog, count=False) if run.name == column]
+    kinds = {run.kind for run in same}
+    # A run of corrections has the name of the label run that it belongs to, and gives way to it.
+    named = [runs.names.get(run.number, "") for run in same if run.kind.follows not in kinds]
     if len(found := [name for name in named if name in runs.types]) == 1:
         return next(iter(runs.levels(found[0])), found[0])
+    if found:
+        said = f"several runs have the name {column!r}: use {either(found)}"
+        raise UsageError(said, code="ambiguous", field="column", value=column, alternatives=found)
     known = [*view.fields, *runs.types]
     said = f"there is no column {column!r}{did_you_mean(column, known)}"
     if column in BUILT_IN:

@@ -9,10 +9,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...indexer.document import Value
-from ...indexer.store.export import frame_of
 from ...indexer.store.fields import distinct_names, json_value, stored_text
 from ...indexer.store.spreadsheets import Formulas
-from ...indexer.store.tabular import without_mathematics
+from ...indexer.store.tabular import frame_of, without_mathematics
 from .results import Hit, Results
 
 if TYPE_CHECKING:

@@ -82,6 +82,8 @@ def _side_by_side(collection: Collection, found: Contrast, *names: str) -> None:
 
 
 def _two_runs(found: RunComparison) -> None:
+    for note in found.notes:
+        st.info(escape_markdown(f"{note[:1].upper()}{note[1:]}."))
     cells = st.columns(3)
     cells[0].metric("Documents in both", f"{found.documents:,}")
     cells[1].metric("NMI", f"{found.nmi:.2f}", help=explained("NMI"))

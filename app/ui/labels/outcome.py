@@ -12,7 +12,7 @@ from ....indexer.encoder.models import STATIC_MODEL
 from ....indexer.store.kinds import LABEL
 from ....indexer.store.runs import Item, Run
 from ....indexer.wording import counted
-from ....pipelines.evaluate.groups import LabelQuality
+from ....pipelines.evaluate.labels import LabelQuality
 from ....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
 from ....pipelines.label.engines import LATE, STATIC_NOTE
 from ....pipelines.plots.colors import escaped, one_line
@@ -66,6 +66,11 @@ CAUTION = (
     "probabilities include the chance that no label fits. If most texts fit none of the labels, the probabilities are "
     "still too high: add the missing labels, and label again."
 )
+CAUTION_SEVERAL = (
+    "Each label is decided by itself: a text gets every label that reaches the minimum probability, or none. From the "
+    "names alone, these probabilities are not calibrated, and texts often get too many labels: correct about 60 random "
+    "texts, and label again."
+)
 
 
 def _newer(shelf: Workspace, collection: Collection, run: Run, running: bool) -> None:
@@ -101,7 +106,7 @@ def show_outcome(
     st.caption(_made(run))
     if run.parameters.get("engine") == "similarity":
         warn_of_static(str(run.parameters.get("model")))
-        st.caption(CAUTION)
+        st.caption(CAUTION_SEVERAL if run.parameters.get("multi_label") else CAUTION)
     if changeable:
         _newer(shelf, collection, run, running)
     show_counts({item.name: item.data.get("size", 0) for item in items}, run.documents)
@@ -173,7 +178,8 @@ def show_truth(collection: Collection, run: Run) -> None:
     found = _quality(collection, run.name, truth, (*collection.documents_state(), run.number, run.created))
     cells = st.columns(3)
     cells[0].metric("Documents with both", f"{found.documents:,}")
-    cells[1].metric("Accuracy", f"{found.accuracy:.3f}", help=explained("accuracy"))
+    told = f"{explained(found.measure)} {found.margin}."
+    cells[1].metric(found.measure.capitalize(), f"{found.accuracy:.3f}", help=told)
     cells[2].metric("Macro F1", f"{found.macro_f1:.3f}", help=explained("macro F1"))
     for note in found.notes:
         st.warning(sentence_of(note))
@@ -288,7 +294,8 @@ def _one(collection: Collection, run: Run, names: list[str], document: Unsure) -
     with choice:
         given = ", ".join(document.labels) or NONE_NAME
         other = document.other if document.other_score is None else f"{document.other} {document.other_score:.2f}"
-        show_text(f"{given} {document.score:.2f} · else {other}", small=True)
+        rival = "" if document.other in document.labels else f" · else {other}"
+        show_text(f"{given} {document.score:.2f}{rival}", small=True)
         options = [*dict.fromkeys([*document.labels, document.other, *names]), NONE_NAME]
         several = bool(run.parameters.get("multi_label"))
         if several:

@@ -14,7 +14,7 @@ from ..jobs.panel import ask_name, labels_file, may_start, show_work, start
 from ..page import empty, escape_markdown, popover, sentences, show_text, submitted
 from ..words import in_pages
 from ..workspace import Workspace, may_write
-from .outcome import CAUTION, show_counts, show_outcome, show_review, show_truth, warn_of_static
+from .outcome import CAUTION, CAUTION_SEVERAL, show_counts, show_outcome, show_review, show_truth, warn_of_static
 
 TRIED = 50
 SHORT = 160
@@ -68,7 +68,7 @@ def show_typed(shelf: Workspace, collection: Collection, run: Run | None, runnin
         st.error(escape_markdown(problem))
     elif engine == "similarity":
         warn_of_static(collection.model)
-        st.caption(CAUTION)
+        st.caption(CAUTION_SEVERAL if several else CAUTION)
     if not problem and st.session_state.get("_tried") == asked:
         _show_trial(_trial(collection, tuple(lines), settings, collection.documents_state()))
 
@@ -113,7 +113,8 @@ def _show_trial(trial: Trial) -> None:
             one, two = st.columns([1, 3])
             with one:
                 show_text(", ".join(document.labels) or "none of these")
-                show_text(f"{document.score:.2f} · else {document.other}", small=True)
+                rival = "" if document.other in document.labels else f" · else {document.other}"
+                show_text(f"{document.score:.2f}{rival}", small=True)
             with two:
                 shown = f"{document.title}\n{document.text}".strip()
                 show_text(shown if len(shown) <= SHORT else shown[:SHORT] + " …", small=True)
@@ -197,7 +198,7 @@ def show(shelf: Workspace, collection: Collection) -> None:
             if run is None:
                 empty(
                     "No labels yet",
-                    "Type labels below, one per line. Every document gets the label that fits best.",
+                    "Type labels below, one per line. Sonde decides for every document which of them fit.",
                     ":material/label:",
                 )
             show_typed(shelf, collection, run, running)

@@ -14,7 +14,8 @@ from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages: 
 from sonde.app.api import Collection
 from sonde.app.ui.jobs import Jobs
 from sonde.app.ui.words import explained
-from sonde.pipelines.evaluate.groups import evaluate_clusters, evaluate_labels
+from sonde.pipelines.evaluate.groups import evaluate_clusters
+from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.evaluate.search import evaluate_search, modes
 
 ROWS = [

@@ -55,6 +55,15 @@ def test_labels_are_tried_on_a_sample_and_run(pages: Pages, started: Started, tm
     assert words[4:] == ["--engine", "similarity", "--name", "labels", "--where", "stars < 9"]
 
 
+def test_several_labels_are_not_told_to_be_the_best_one(pages: Pages, started: Started) -> None:
+    shop(pages)
+    page = pages.open("labels", collection="shop")
+    page.text_area(key="labels").set_value(TYPED).run()
+    assert "chooses the best label" in shown(page) and "fits best" not in shown(page)
+    page.toggle(key="several").set_value(True).run()
+    assert "chooses the best label" not in shown(page) and "texts often get too many labels" in shown(page)
+
+
 def _bars(said: str) -> list[str]:
     """The bars' texts, name and number in one: "parcel13 · 26.0%"."""
     import re

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sonde.app.api import Collection, index
 from sonde.indexer.document import Document
 from sonde.indexer.store.spreadsheets import Formulas, unquoted
-from sonde.pipelines.label.corrections import Correction, read_corrections, write_corrections
+from sonde.pipelines.label.correction_files import read_corrections, write_corrections
+from sonde.pipelines.label.corrections import Correction
 from sonde.pipelines.search.tables import to_csv
 
 RUN = ["=cmd|' /C calc'!A0", "+1+cmd", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "  =1", "\u00a0=1", "＝1", "-", "--5",

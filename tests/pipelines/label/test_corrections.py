@@ -15,7 +15,8 @@ from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import corrections, forget_corrections
 from sonde.pipelines.label.carry import adjusted
-from sonde.pipelines.label.corrections import Corrected, read_corrections
+from sonde.pipelines.label.correction_files import read_corrections
+from sonde.pipelines.label.corrections import Corrected
 from sonde.pipelines.label.examples import LabelledExample
 from sonde.pipelines.label.outcome import apply_corrections
 from sonde.pipelines.label.run import label_collection
@@ -234,7 +235,7 @@ def test_a_run_from_examples_is_reviewed_and_corrected_too(shop: Collection) -> 
             "f.csv",
             "id,label\nd1,scala\nd2,qt\nd1,qt\n",
             "rows 1 and 3 of f.csv give 'd1' different labels, scala and qt: keep one row for each document; several "
-            "labels need a .jsonl file with a list of labels",
+            "labels need a run made with multi_label",
         ),
     ],
 )

@@ -27,7 +27,7 @@ from sonde.indexer.store.collection import StoredCollection as Stored
 from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import assignments_of, find_run, items_of
 from sonde.indexer.upkeep.verify import verify
-from sonde.pipelines.evaluate.groups import evaluate_labels
+from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import LabelSettings, label_collection
 from sonde.pipelines.label.carry import carry, fit_linear, least_sure, spread
 from sonde.pipelines.label.labels import probabilities

@@ -7,7 +7,7 @@ import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
-from sonde.indexer.store.export import frame_of
+from sonde.indexer.store.tabular import frame_of
 from sonde.pipelines.search.results import Results
 from sonde.pipelines.search.tables import BEFORE, hit_columns, to_csv, to_jsonl
 

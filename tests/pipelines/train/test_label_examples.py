@@ -15,7 +15,7 @@ from fake_encoder import FakeEncoder
 import sonde as package
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.store.collection import StoredCollection
-from sonde.pipelines.evaluate.groups import evaluate_labels
+from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import LabelSettings
 from sonde.pipelines.label.examples import LabelledExample, read_labelled
 from sonde.pipelines.train.few_shot import label_by_examples
