@@ -133,6 +133,7 @@ class Committer:
             self.tally.replaced += planned.key in existing and not planned.again
             if planned.passages is not None and not planned.again:
                 self.tally.languages.see(planned.document)
+                self.tally.non_answers.see(planned.document)
                 self.tally.new_texts += planned.key in existing
             cut = sum(passage.cut for passage in planned.passages or [])
             self.tally.cut_tokens += cut

@@ -116,6 +116,8 @@ def _completed(
     usual, given = catalog.get("language"), settings.language is not None
     if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
         notify(f"note: {note}")
+    if not part and (note := run.tally.non_answers.note(folder)):
+        notify(f"note: {note}")
     return run.tally.finish(time.monotonic() - began)
 
 

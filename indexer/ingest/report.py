@@ -13,6 +13,7 @@ from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
 from ..errors import NothingToIndexError, UsageError, out_of_range, unknown_option
 from ..languages import normalise
+from ..non_answers import NonAnswersMet
 from ..wording import counted, size
 from .chunker import Chunker
 from .languages_met import LanguagesMet
@@ -228,6 +229,10 @@ class BuildReport:
         return found
 
 
+UNREPORTED = ("file", "shown", "languages", "non_answers")
+"""What a tally holds beside the values of the report."""
+
+
 @dataclass
 class Tally:
     """A report in the making; skipped rows go to a file as they come, so that memory stays flat."""
@@ -250,6 +255,7 @@ class Tally:
     known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     languages: LanguagesMet = field(default_factory=LanguagesMet)
+    non_answers: NonAnswersMet = field(default_factory=NonAnswersMet)
 
     def skip(self, rows: list[Skipped]) -> None:
         """Count skipped rows and append them to the file, which starts again with the run's first one."""
@@ -275,6 +281,6 @@ class Tally:
         """Return the finished report; a file left by an earlier run is removed when this one skipped nothing."""
         if not self.skipped:
             self.file.unlink(missing_ok=True)
-        counts = {name: value for name, value in vars(self).items() if name not in ("file", "shown", "languages")}
+        counts = {name: value for name, value in vars(self).items() if name not in UNREPORTED}
         file = self.file if self.skipped else None
         return BuildReport(skipped_rows=tuple(self.shown), skipped_file=file, seconds=seconds, **counts)
