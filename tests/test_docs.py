@@ -150,10 +150,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)
     changed_to(OtherEncoder(), folder / "papers.sonde")
     changed_to(None, folder / "papers.sonde")
-    kinds = [
-        {"id": f"f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function"} for n in range(4)
-    ]
-    index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
+    kinds = [{"text": f"Remove a folder {n}.", "package": "shutil", "kind": "function"} for n in range(4)]
+    index(kinds, folder / "demo.sonde", text="text", encoder=encoder)
     overview(folder)
     shutil.copytree(folder / "news.sonde", folder / "shop.sonde")
     edited(folder)
