@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...indexer.ann.devices import computing_on
 from ...indexer.document import Document
-from ...indexer.errors import Ids, OtherModelError, UsageError, as_texts
+from ...indexer.errors import Ids, OtherModelError, UsageError, arg, as_texts
 from ...indexer.progress import Noted, Notify, silent
 from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...indexer.upkeep.delete import CompactReport
     from ...indexer.upkeep.info import Info
     from ...indexer.upkeep.verify import Finding
+    from ...pipelines.check import Masker
 
 SWITCHES = 2
 """How often a write begins again because the collection's model was changed just before it got the lock."""
@@ -234,7 +235,8 @@ class Upkeep(Opened):
 
     def export(
         self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = (),
-        columns: Sequence[str] | None = None, raw_formulas: bool = False, progress: Notify = silent,
+        columns: Sequence[str] | None = None, raw_formulas: bool = False, mask: bool = False,
+        region: str | None = None, progress: Notify = silent,
     ) -> int:  # fmt: skip
         """Export documents with their metadata and run results; return how many were written. See `export_notes`.
 
@@ -246,7 +248,9 @@ class Upkeep(Opened):
             columns: The columns to write, in this order; all if None. Embeddings are written beside them.
             raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
                 Otherwise they get an apostrophe in front; numbers stay as they are.
-            progress: Receives a message if cells were changed.
+            mask: Whether to replace personal data that patterns find, in all columns but `id`: "[email]", "[phone]" …
+            region: With `mask`: country code by whose rules phone numbers without a country code are read.
+            progress: Receives a message if cells were changed or texts masked.
 
         Raises:
             UsageError: The file has another suffix, or is the file that the collection was made from. Or the filter is
@@ -257,14 +261,19 @@ class Upkeep(Opened):
             >>> fruit.export(folder / "fruit.csv", where="length > 15")
             1
         """
-        return exporting.write_export(
+        masker = _masker(mask, region)
+        count = exporting.write_export(
             self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where), columns=columns,
-            raw_formulas=raw_formulas, progress=progress,
+            raw_formulas=raw_formulas, change=masker.row if masker else None, progress=progress,
         )  # fmt: skip
+        if masker:
+            masker.say(progress)
+        return count
 
     def export_lines(
-        self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None
-    ) -> int:
+        self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
+        mask: bool = False, region: str | None = None, progress: Notify = silent,
+    ) -> int:  # fmt: skip
         """Export documents as JSON lines to an open text stream, such as standard output; return how many were written.
 
         Raises:
@@ -275,7 +284,14 @@ class Upkeep(Opened):
             >>> fruit.export_lines(io.StringIO())
             3
         """
-        return exporting.write_jsonl(self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns)
+        masker = _masker(mask, region)
+        change = masker.row if masker else None
+        count = exporting.write_jsonl(
+            self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns, change=change
+        )
+        if masker:
+            masker.say(progress)
+        return count
 
     def export_notes(self) -> list[str]:
         """Return a note for each run that an export renames to avoid a name clash.
@@ -362,6 +378,15 @@ def _date(text: str) -> date | str:
         return datetime.fromisoformat(text) if len(text) > len("2024-03-01") else date.fromisoformat(text)
     except ValueError:
         return text
+
+
+def _masker(mask: bool, region: str | None) -> "Masker | None":
+    """Return what masks personal data, if that is wanted."""
+    from ...pipelines.check import Masker
+
+    if region is not None and not mask:
+        raise UsageError(f"{arg('region')} needs {arg('mask')}", code="missing-option", field="region")
+    return Masker(region) if mask else None
 
 
 def _passing(where: str | None) -> Callable[[Any], Any] | None:

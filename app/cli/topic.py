@@ -162,6 +162,9 @@ def print_topics(found: "Topics", json: bool) -> None:
         low, high = report["equal"]
         about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
         say(f"{found.name}: the number of groups is not clear: {about}")
+    if found.run.parameters.get("about") and found.levels:
+        flat = f"sonde taxonomy {found.collection.named} --from {quote(found.name)} --flat"
+        say(f"{found.name}: a taxonomy has the levels too; for these {counted(len(found), 'topic')} alone: {flat}")
     if finer := _finer(found):
         few = counted(len(found), "topic")
         say(f"{found.name}: the suggested level is coarse ({few}); finer levels are stored too: {finer}")

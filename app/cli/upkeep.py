@@ -10,7 +10,7 @@ import typer
 
 from ...indexer.wording import counted, on_one_line, part_name, size
 from .asking import Yes, ask, ask_to_replace, is_asked
-from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes
+from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes
 from .terminal import unchanged
 
 if TYPE_CHECKING:
@@ -285,13 +285,15 @@ def export(
             "--groups", metavar="RUN", help="Write a table of the groups of this run instead (.xlsx, .csv or .jsonl)."
         ),
     ] = None,
+    mask: Mask = False,
+    region: MaskRegion = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
 
     With --groups, write a table of the groups of a run for a report: the number, name, terms, documents, share and
-    three texts of each group.
+    three texts of each group. With --where, only the documents that match are counted and quoted.
 
     The file that the collection was made from is never replaced. On a terminal, Sonde asks for confirmation before it
     replaces another file.
@@ -304,17 +306,14 @@ def export(
       sonde export reviews.sonde > reviews.jsonl
       sonde export reviews.sonde --page reviews.html
       sonde export news.sonde --groups topics --to groups.xlsx
+      sonde export reviews.sonde --to shared.xlsx --mask --region GB
     """
-    from ...indexer.errors import SondeError, UsageError
+    from ...indexer.errors import SondeError
     from ..api import open as open_collection
 
-    if page is not None and (to != "-" or vectors or raw_formulas):
-        raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
-    if page is not None and (columns or groups):
-        raise UsageError("--page writes a page of all columns: leave out --columns and --groups")
-    if groups is not None and (to == "-" or vectors or where or columns):
-        raise UsageError("--groups needs --to FILE, without --vectors, --where and --columns")
+    _check_export(page, to, groups, vectors, raw_formulas, columns, mask, region)
     chosen = None if columns is None else read_columns(columns)
+    masking: dict[str, Any] = {"mask": mask, "region": region}
     opened = open_collection(collection)
     target = page if page is not None else None if to == "-" else Path(to)
     ask_to_replace(yes, target)
@@ -322,19 +321,21 @@ def export(
         _write_page(opened, page, where, json)
         return
     if groups is not None:
-        _write_groups(opened, to, groups, raw_formulas, json)
+        _write_groups(opened, to, groups, where, json, raw_formulas=raw_formulas, **masking)
         return
     say_notes(opened.export_notes())
     standard = to == "-"
     if standard:
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
-        count = opened.export_lines(out, vectors=vectors, where=where, columns=chosen)
+        with progress(quiet=True) as notify:
+            count = opened.export_lines(out, vectors=vectors, where=where, columns=chosen, progress=notify, **masking)
     else:
         try:
             with progress(quiet=True) as notify:
                 count = opened.export(
-                    to, vectors=vectors, where=where, columns=chosen, raw_formulas=raw_formulas, progress=notify
-                )
+                    to, vectors=vectors, where=where, columns=chosen, raw_formulas=raw_formulas,
+                    progress=notify, **masking,
+                )  # fmt: skip
         except SondeError as error:
             if where is not None and error.code == "no-documents":
                 say_notes([opened.explain_filter(where)])
@@ -352,10 +353,28 @@ def read_columns(text: str) -> list[str]:
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
-def _write_groups(opened: "Collection", to: str, run: str, raw_formulas: bool, json: bool) -> None:
+def _check_export(
+    page: Path | None, to: str, groups: str | None, vectors: bool, raw_formulas: bool, columns: str | None, mask: bool,
+    region: str | None,
+) -> None:  # fmt: skip
+    from ...indexer.errors import UsageError
+
+    if page is not None and (to != "-" or vectors or raw_formulas):
+        raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
+    if page is not None and (columns or groups or mask):
+        raise UsageError("--page writes a page of all columns: leave out --columns, --groups and --mask")
+    if groups is not None and (to == "-" or vectors or columns):
+        raise UsageError("--groups needs --to FILE, without --vectors and --columns")
+    if region is not None and not mask:
+        raise UsageError("--region needs --mask", code="missing-option", field="region")
+
+
+def _write_groups(
+    opened: "Collection", to: str, run: str, where: str | None, json: bool, **options: Any
+) -> None:  # fmt: skip
     with progress(quiet=True) as notify:
-        count = opened.export_groups(to, run, raw_formulas=raw_formulas, progress=notify)
-    print_json({"groups": count, "path": to}) if json else say(f"{counted(count, 'group')} written to {to}")
+        rows = opened.export_groups(to, run, where=where, progress=notify, **options)
+    print_json({"groups": rows, "path": to}) if json else say(f"{counted(rows, 'group')} written to {to}")
 
 
 def _write_page(opened: "Collection", page: Path, where: str | None, json: bool) -> None:

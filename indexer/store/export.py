@@ -38,6 +38,7 @@ PARQUET_ROWS = 10_000
 _NULLABLE = {"integer": "Int64", "boolean": "boolean"}
 """Types of pandas for values that would become floats or objects beside missing ones."""
 
+Change = Callable[[dict[str, Any]], dict[str, Any]]
 Choose = Callable[[Catalog], np.ndarray]
 """Returns the numbers of the documents that are wanted, ascending; all must exist in the generation that is read."""
 
@@ -157,6 +158,7 @@ def write_export(
     choose: Choose | None = None,
     columns: Sequence[str] | None = None,
     raw_formulas: bool = False,
+    change: Change | None = None,
     progress: Notify = silent,
 ) -> int:
     """Write documents to an XLSX, CSV, Parquet or JSONL file by its suffix; return how many. It appears when whole.
@@ -169,6 +171,7 @@ def write_export(
         choose: Names the documents that are wanted; all where None.
         columns: The columns that are written, in this order, all where None; vectors come after them.
         raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
+        change: Returns each row as it is to be written.
         progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
@@ -195,7 +198,7 @@ def write_export(
 
     with collection.view():  # the names of the columns and the rows come from one generation
         names = _columns(collection, columns, vectors)
-        counted = _Counted(_only(some, names))
+        counted = _Counted(_only(some, names, change))
         write_output(path, write)
     quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
     for note in filter(None, (quoted, *notes)):
@@ -243,7 +246,7 @@ def write_table(
 
 def write_jsonl(
     collection: StoredCollection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None, change: Change | None = None,
 ) -> int:  # fmt: skip
     """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many.
 
@@ -252,7 +255,7 @@ def write_jsonl(
     """
     with collection.view():
         names = _columns(collection, columns, vectors)
-        counted = _Counted(_only(rows(collection, vectors=vectors, choose=choose), names))
+        counted = _Counted(_only(rows(collection, vectors=vectors, choose=choose), names, change))
         for row in counted:
             stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
     return counted.count
@@ -279,8 +282,11 @@ def _columns(collection: StoredCollection, wanted: Sequence[str] | None, vectors
     return [*dict.fromkeys(known if wanted is None else wanted), *(["vector"] if vectors else [])]
 
 
-def _only(table: Iterator[dict[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    return ({name: row[name] for name in names if name in row} for row in table)
+def _only(
+    table: Iterator[dict[str, Any]], names: Sequence[str], change: Change | None
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    some = ({name: row[name] for name in names if name in row} for row in table)
+    return map(change, some) if change else some
 
 
 class _Counted:

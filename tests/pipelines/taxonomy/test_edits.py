@@ -335,6 +335,19 @@ def test_undoing_leaves_deleted_documents_alone(shop: Collection) -> None:
     assert shop.taxonomy().locked == 0 and verify(shop.stored) == []
 
 
+def test_labels_that_a_taxonomy_leaves_out_are_counted(shop: Collection) -> None:
+    shop.label({"parcels": "a parcel", "batteries": "a battery"}, multi_label=True, threshold=0.01)
+    said: list[object] = []
+    shop.make_taxonomy("labels", "several", progress=said.append)
+    several = [row["label:labels"] for row in shop.rows() if len(row["label:labels"] or ()) > 1]
+    many = len(several)
+    assert said == [
+        f"note: {many} documents have several labels, and each belongs to the group of its likeliest one: {many} "
+        "labels left out"
+    ]
+    assert shop.taxonomy_log("several")[-1].said.endswith("left out")
+
+
 def test_a_taxonomy_of_a_run_of_labels(shop: Collection) -> None:
     shop.label({"parcels": "a parcel", "batteries": "a battery"}, engine="similarity")
     found = shop.make_taxonomy("labels", "of labels")
