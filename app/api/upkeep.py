@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ...indexer.upkeep.delete import CompactReport
     from ...indexer.upkeep.info import Info
     from ...indexer.upkeep.verify import Finding
-    from ...pipelines.check import Masker
 
 SWITCHES = 2
 """How often a write begins again because the collection's model was changed just before it got the lock."""
@@ -261,14 +260,16 @@ class Upkeep(Opened):
             >>> fruit.export(folder / "fruit.csv", where="length > 15")
             1
         """
-        masker = _masker(mask, region)
-        count = exporting.write_export(
-            self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where), columns=columns,
-            raw_formulas=raw_formulas, change=masker.row if masker else None, progress=progress,
-        )  # fmt: skip
-        if masker:
-            masker.say(progress)
-        return count
+        with _masking(mask, region, progress) as change:
+            return exporting.write_export(
+                self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where),
+                columns=self._known(columns), raw_formulas=raw_formulas, change=change, progress=progress,
+            )  # fmt: skip
+
+    def _known(self, columns: Sequence[str] | None) -> Sequence[str] | None:
+        """Return columns with "id" in the place of the column that the ids came from, which filters take too."""
+        own = {self.id_column or "id": "id"} if self.id_column not in exporting.all_columns(self.stored) else {}
+        return columns and [own.get(name, name) for name in columns]
 
     def export_lines(
         self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
@@ -284,14 +285,11 @@ class Upkeep(Opened):
             >>> fruit.export_lines(io.StringIO())
             3
         """
-        masker = _masker(mask, region)
-        change = masker.row if masker else None
-        count = exporting.write_jsonl(
-            self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns, change=change
-        )
-        if masker:
-            masker.say(progress)
-        return count
+        known, chosen = self._known(columns), _passing(where)
+        with _masking(mask, region, progress) as change:
+            return exporting.write_jsonl(
+                self.stored, stream, vectors=vectors, choose=chosen, columns=known, change=change
+            )
 
     def export_notes(self) -> list[str]:
         """Return a note for each run that an export renames to avoid a name clash.
@@ -380,13 +378,17 @@ def _date(text: str) -> date | str:
         return text
 
 
-def _masker(mask: bool, region: str | None) -> "Masker | None":
-    """Return what masks personal data, if that is wanted."""
+@contextmanager
+def _masking(mask: bool, region: str | None, progress: Notify) -> Iterator[exporting.Change | None]:
+    """Give what masks the rows of an export, if that is wanted, and tell at the end what it replaced."""
     from ...pipelines.check import Masker
 
     if region is not None and not mask:
         raise UsageError(f"{arg('region')} needs {arg('mask')}", code="missing-option", field="region")
-    return Masker(region) if mask else None
+    masker = Masker(region) if mask else None
+    yield masker.row if masker else None
+    if masker:
+        masker.say(progress)
 
 
 def _passing(where: str | None) -> Callable[[Any], Any] | None:

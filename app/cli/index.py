@@ -258,6 +258,11 @@ def _say_unlabelled(lacking: list[str], many: int, what: str) -> None:
     say(f"note: {said}: {again}; earlier ones can get another label")
 
 
+def _of_reused(report: "BuildReport") -> str:
+    """Return "repeated" if texts occur several times in the source, and none was in the collection before."""
+    return "reused" if report.known_texts or report.replaced or report.unchanged else "repeated"
+
+
 def _print_report(report: "BuildReport", to: str) -> None:
     counts = [
         f"{count:,} {name}"
@@ -272,7 +277,7 @@ def _print_report(report: "BuildReport", to: str) -> None:
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
     if report.embedded or report.reused:
         tokens = counted(report.tokens, "token")
-        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} reused")
+        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} {_of_reused(report)}")
     if report.cut_tokens:
         print(f"cut off: {counted(report.cut_tokens, 'token')} of {counted(report.cut_documents, 'document')}")
     if report.skipped:

@@ -152,7 +152,9 @@ def _print_update(found: "TaxonomyUpdate", json: bool, collection: Path) -> None
     for conflict in found.conflicts:
         say(f"note: {found.taxonomy}: {conflict.said}")
     kept, of = found.kept
-    said = f"{found.taxonomy}: {found.said}; {kept:,} of {counted(of, 'group')} kept most of their documents"
+    few = f"{kept:,} of {counted(of, 'group')} kept most of their documents"
+    every = "all groups kept their documents" if not found.moved else "every group kept most of its documents"
+    said = f"{found.taxonomy}: {found.said}; {few if kept < of else every}"
     verb = "is" if found.outside == 1 else "are"
     say(said + (f", {counted(found.outside, 'new document')} {verb} in no group" if found.outside else ""))
     if found.outside:

@@ -54,3 +54,11 @@ def test_index_names_hand_coded_documents_whose_text_changed(sonde: Command, sho
     ) in sonde("index", second(tmp_path), "--to", shop).said
     assert sonde("get", shop, "parcel-0", "parcel-1").code == 0
     assert "hand-coded" not in sonde("index", second(tmp_path), "--to", shop).err
+
+
+def test_repeated_texts_of_a_new_collection_are_not_reused(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    rows = [{"id": str(n), "text": "better punctuality" if n < 3 else f"text {n}"} for n in range(5)]
+    first = sonde("index", lines(tmp_path / "a.jsonl", rows), "--to", tmp_path / "c.sonde")
+    assert "), 2 repeated" in first.out
+    more = [{"id": f"n{n}", "text": "better punctuality" if n < 2 else "new"} for n in range(3)]
+    assert "), 2 reused" in sonde("index", lines(tmp_path / "b.jsonl", more), "--to", tmp_path / "c.sonde").out
