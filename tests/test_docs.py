@@ -145,9 +145,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index(papers, folder / "papers.sonde", text="abstract", title="title", id="arxiv_id", encoder=encoder)
     changed_to(OtherEncoder(), folder / "papers.sonde")
     changed_to(None, folder / "papers.sonde")
-    kinds = [{"id": f"shutil.f{n}", "text": f"Remove a folder, way {n}.", "package": "shutil", "kind": "function",
-              "module": "shutil", "name": f"f{n}"} for n in range(4)]  # fmt: skip
-    index(kinds, folder / "demo.sonde", text="text", id="id", encoder=encoder)
+    kinds = [{"text": f"Remove a folder {n}.", "package": "shutil", "kind": "function"} for n in range(4)]
+    index(kinds, folder / "demo.sonde", text="text", encoder=encoder)
     overview(folder)
     shutil.copytree(folder / "news.sonde", folder / "shop.sonde")
     edited(folder)
@@ -170,7 +169,8 @@ def checked_and_watched(folder: Path, encoder: Any) -> None:
     """Add dates to a collection, a run that does not know its newest documents, a check and a watch."""
     from sonde.app.api import index
 
-    rows = [{"id": f"w{n}", "text": f"The parcel was late, case {n}", "sent": date(2026, 10, n)} for n in range(1, 9)]
+    texts = [*(f"The parcel was late, case {n}" for n in range(1, 8)), "n/a"]
+    rows = [{"id": f"w{n}", "text": texts[n - 1], "sent": date(2026, 10, n)} for n in range(1, 9)]
     tickets: Any = index(rows, folder, id="id", text="text", encoder=encoder)
     tickets.cluster("october", k=2, refits=0)
     new = [row | {"id": f"n{row['id']}", "sent": date(2026, 11, 23)} for row in rows[:4]]

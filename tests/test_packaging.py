@@ -66,7 +66,7 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
     samples = {
         f"sonde/app/samples/{file.relative_to(checkout / 'app' / 'samples').as_posix()}"
         for file in (checkout / "app" / "samples").rglob("*")
-        if file.suffix in (".csv", ".txt", ".md", ".html")
+        if file.suffix in (".csv", ".jsonl", ".txt", ".md", ".html")
     }
     assert held == expected | {"sonde/py.typed"} | models | pages | weights | samples
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 PACKAGES = ("app", "indexer", "pipelines")
-LISTS = ("stop_words.py", "words.py", "analysis.py", "languages.py")
+LISTS = ("stop_words.py", "words.py", "analysis.py", "languages.py", "non_answers.py")
 """Files with lists of words of the language, which are data."""
 
 

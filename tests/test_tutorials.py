@@ -18,7 +18,7 @@ PAGES = sorted(FOLDER.glob("*.md"))
 BLOCK = re.compile(r'^```(console|python|text)(?: title="([^"]+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
 TIMES = re.compile(r"\b[\d,.]+ m?s\b")
 ENOUGH = 900
-LONG = ("faq", "folder", "labels", "model", "topics")
+LONG = ("faq", "folder", "labels", "model", "survey", "topics")
 """Tutorials of half a minute and more."""
 SHORTER = {"--epochs 2": "--epochs 0.02 --batch 8"}
 """Only what takes minutes is shortened; `pytest -m slow tests/test_tutorials.py` runs it as it is."""
@@ -150,9 +150,9 @@ def _has_curl() -> bool:
     return which("curl") is not None
 
 
-def test_there_are_six_and_each_is_listed() -> None:
+def test_there_are_seven_and_each_is_listed() -> None:
     listed = re.findall(r"\]\((\w+\.md)\)", (FOLDER / "README.md").read_text(encoding="utf-8"))
-    assert sorted(listed) == sorted(page.name for page in PAGES if page.name != "README.md") and len(listed) == 6
+    assert sorted(listed) == sorted(page.name for page in PAGES if page.name != "README.md") and len(listed) == 7
 
 
 def test_a_line_that_was_not_printed_is_found() -> None:

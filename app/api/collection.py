@@ -14,6 +14,7 @@ from ...indexer.store.collection import StoredCollection
 from .arguments import PROGRESS, checked, settings_from
 from .checks import Checking
 from .evaluate import Evaluating
+from .exports import Exporting
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
@@ -34,7 +35,18 @@ if TYPE_CHECKING:
 
 
 class Collection(
-    Searching, Grouping, Editing, Checking, Labelling, Evaluating, Upkeep, Changing, Looking, Selecting, Viewing
+    Searching,
+    Grouping,
+    Editing,
+    Checking,
+    Labelling,
+    Evaluating,
+    Upkeep,
+    Exporting,
+    Changing,
+    Looking,
+    Selecting,
+    Viewing,
 ):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 

@@ -1,6 +1,7 @@
 """Groups of documents: clusters, topics and maps, and the runs that store them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ...indexer.progress import Notify, silent
@@ -344,6 +345,22 @@ class Grouping(Opened):
         from ...pipelines.analysis.breakdown import breakdown
 
         return breakdown(self.stored, run, column, kind, period, where)
+
+    def export_breakdown(
+        self, to: str | Path, run: str, column: str, kind: str | None = None, *, item: int | None = None,
+        period: "Period | None" = None, where: str | None = None, progress: Notify = silent,
+    ) -> int:  # fmt: skip
+        """Write `breakdown` as a table with documents, n and shares to an .xlsx, .csv or .jsonl file.
+
+        Returns the number of rows: one for each group and class. With `item`, only this group or label is written. The
+        other arguments are those of `breakdown`.
+
+        Example:
+            >>> fruit.export_breakdown(folder / "kinds.csv", "kmeans", "kind")
+            4
+        """
+        found = self.breakdown(run, column, kind, period=period, where=where)
+        return (found if item is None else found.only(item)).write(self.stored, Path(to), progress)
 
     def rename_run(self, name: str, to: str, *, kind: str | None = None, item: int | None = None) -> None:
         """Rename a run or, if `item` is given, the cluster, topic or label with that number.

@@ -155,8 +155,8 @@ class Looking(Opened):
             return kept.RunDetails(counted_run(view.catalog, run), items, levels)
 
     def export_groups(
-        self, to: str | Path, run: str, kind: str | None = None, *, raw_formulas: bool = False,
-        progress: Notify = silent,
+        self, to: str | Path, run: str, kind: str | None = None, *, where: str | None = None,
+        raw_formulas: bool = False, mask: bool = False, region: str | None = None, progress: Notify = silent,
     ) -> int:  # fmt: skip
         """Write the groups of a run as a table for a report, and return how many there are.
 
@@ -167,8 +167,11 @@ class Looking(Opened):
             to: An .xlsx, .csv or .jsonl file.
             run: The run's name, such as "topics" or "taxonomy:ours".
             kind: The run's kind, if runs of several kinds have this name.
+            where: A filter on metadata and runs; only documents that pass it are counted and quoted.
             raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
-            progress: Receives a message if cells were changed.
+            mask: Whether to replace personal data that patterns find: "[email]", "[phone]" …
+            region: With `mask`: country code by whose rules phone numbers without a country code are read.
+            progress: Receives a message if cells were changed or texts masked.
 
         Raises:
             SondeError: The run does not exist or has no groups, or the file cannot be written.
@@ -181,18 +184,18 @@ class Looking(Opened):
         from ...indexer.store.export import TABLES, refuse_source, write_table
         from ...pipelines.analysis import runs as kept
         from ...pipelines.analysis.group_table import WIDTHS, group_table
-        from ...pipelines.taxonomy import read_taxonomy, taxonomy_table
+        from ...pipelines.check import Masker
+        from ...pipelines.taxonomy import taxonomy_table
 
         path = Path(to)
         check_target(path, TABLES, "write groups to")
         refuse_source(self.stored, path)
         found = kept.details(self.stored, run, kind)
-        whole = found.run.kind is TAXONOMY
-        rows = taxonomy_table(read_taxonomy(self.stored, found.run.name)) if whole else group_table(self.stored, found)
+        rows = (taxonomy_table if found.run.kind is TAXONOMY else group_table)(self.stored, found, where)
         if not rows:
             raise SondeError(f"the {found.run.kind} run {found.run.name!r} has no groups")
-        sheet = found.run.kind.items
-        write_table(rows, path, sheet, WIDTHS, raw_formulas=raw_formulas, progress=progress)
+        rows = Masker(region).table(rows, progress) if mask else rows
+        write_table(rows, path, found.run.kind.items, WIDTHS, raw_formulas=raw_formulas, progress=progress)
         return len(rows)
 
     def item_sizes(self, run: Run, where: str | None = None) -> dict[int, int]:

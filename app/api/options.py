@@ -136,7 +136,18 @@ class CheckOptions(TypedDict, total=False):
     label: str | None
     split: str | None
     kinds: Sequence[
-        Literal["label", "leak", "duplicate", "outlier", "language", "boilerplate", "short", "cut", "personal data"]
+        Literal[
+            "label",
+            "leak",
+            "duplicate",
+            "outlier",
+            "language",
+            "boilerplate",
+            "short",
+            "cut",
+            "personal data",
+            "non-answer",
+        ]
     ]
     near: float
     meaning: float

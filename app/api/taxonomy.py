@@ -27,7 +27,7 @@ class Editing(Opened):
 
     def make_taxonomy(
         self, source: str | None = None, name: str = "taxonomy", *, kind: str | None = None, replace: bool = False,
-        by: str | None = None,
+        flat: bool = False, by: str | None = None, progress: Notify = silent,
     ) -> "Taxonomy":  # fmt: skip
         """Make a taxonomy of a run that groups or labels the documents, and store it as a run.
 
@@ -39,7 +39,9 @@ class Editing(Opened):
             name: The taxonomy's name.
             kind: Kind of the run, if runs of several kinds have its name.
             replace: Whether to replace an existing taxonomy of this name, with its log.
+            flat: Whether to take only the topics of a topic run, without its levels.
             by: Who makes it, for the log; the user of this process if None.
+            progress: Receives a message if labels were left out, because documents have several.
 
         Raises:
             UsageError: The name is taken, or the run has no groups.
@@ -51,7 +53,7 @@ class Editing(Opened):
         """
         from ...pipelines.taxonomy import make, read_taxonomy
 
-        make(self.stored, source, name, kind, replace=replace, by=by)
+        make(self.stored, source, name, kind, replace=replace, flat=flat, by=by, notify=progress)
         return read_taxonomy(self.stored, name)
 
     def taxonomy(self, name: str | None = None) -> "Taxonomy":

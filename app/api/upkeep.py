@@ -1,30 +1,25 @@
-"""Maintain a collection: report, add, delete, compact, verify, repair, read and export."""
+"""Maintain a collection: report, add, delete, compact, verify and repair."""
 
 import reprlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...indexer.ann.devices import computing_on
 from ...indexer.document import Document
-from ...indexer.errors import Ids, OtherModelError, UsageError, as_texts
+from ...indexer.errors import Ids, OtherModelError, UsageError
 from ...indexer.progress import Noted, Notify, silent
-from ...indexer.store import export as exporting
 from ...indexer.store.collection import check_folder
-from ...indexer.store.documents import DocumentText, texts_by_id
 from ...indexer.store.fields import Field, type_of, wider_type
 from ...indexer.store.patience import asked
-from ...indexer.store.runs import RunColumns, columns_of_runs
-from ...indexer.store.tabular import frame_of, only_columns
+from ...indexer.store.runs import columns_of_runs
 from ...indexer.wording import listed
 from .opened import Opened, check_device
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ...indexer.ingest import BuildReport
     from ...indexer.ingest.late import LateReport
     from ...indexer.sharded.collection import ShardedCollection
@@ -197,130 +192,6 @@ class Upkeep(Opened):
 
         return remove_late(self.path) if remove else build_late(self.stored, progress)
 
-    def rows(
-        self, *, vectors: bool = False, start: int = 0, count: int | None = None, where: str | None = None,
-        indicators: str | None = None,
-    ) -> Iterator[dict[str, Any]]:  # fmt: skip
-        """Yield documents as dictionaries: id, title, text, metadata, run results and, optionally, the embedding.
-
-        Args:
-            vectors: Whether to include each document's embedding, under "vector".
-            start: Position of the first document, 0 for the oldest.
-            count: Number of documents to yield; all from `start` on if None.
-            where: A filter; `start` and `count` then count the documents that match it.
-            indicators: A label run that gets one more column for each of its labels, "RUN: LABEL": 1 if the document
-                has it, else 0, and None if the document is not in the run. "RUN: none of these" is 1 if it has none.
-
-        Raises:
-            UsageError: `start` or `count` is below 0, or the filter is not valid.
-            SondeError: There is no such label run.
-
-        Example:
-            >>> [row["text"] for row in fruit.rows()][:1]
-            ['Apples are red.']
-        """
-        chosen = _passing(where) or exporting.document_numbers
-        some = exporting.part_of(start, count, chosen)
-        return exporting.rows(self.stored, vectors=vectors, choose=some, indicators=indicators)
-
-    def texts(self, ids: Ids, length: int | None = None) -> dict[str, DocumentText]:
-        """Return the titles and texts of documents by id; unknown ids are left out.
-
-        Args:
-            ids: Document ids.
-            length: Number of characters to return from the beginning of each text; all if None.
-
-        Example:
-            >>> apple = next(fruit.rows())["id"]
-            >>> fruit.texts([apple], length=6)[apple].text
-            'Apples'
-        """
-        with self.stored.view() as view:
-            return texts_by_id(view.catalog, as_texts(ids, "id"), length)
-
-    def export(
-        self, to: str | Path, *, vectors: bool = False, where: str | None = None, without: Container[str] = (),
-        columns: Sequence[str] | None = None, raw_formulas: bool = False, indicators: str | None = None,
-        progress: Notify = silent,
-    ) -> int:  # fmt: skip
-        """Export documents with their metadata and run results; return how many were written. See `export_notes`.
-
-        Args:
-            to: An .xlsx, .csv, .parquet or .jsonl file. The file appears only once it is complete.
-            vectors: Whether to write each document's embedding.
-            where: A filter on metadata and runs; all documents if None.
-            without: Ids of documents to leave out.
-            columns: The columns to write, in this order; all if None. Embeddings are written beside them.
-            raw_formulas: Whether to leave cells of a CSV file unchanged that a spreadsheet would run as formulas.
-                Otherwise they get an apostrophe in front; numbers stay as they are.
-            indicators: A label run that gets a column of 1 and 0 for each label; see `rows`.
-            progress: Receives a message if cells were changed.
-
-        Raises:
-            UsageError: The file has another suffix, or is the file that the collection was made from. Or the filter is
-                not valid, or a column does not exist.
-            SondeError: The file cannot be written, or it exists and no document would be written.
-
-        Example:
-            >>> fruit.export(folder / "fruit.csv", where="length > 15")
-            1
-        """
-        return exporting.write_export(
-            self.stored, Path(to), vectors=vectors, without=without, choose=_passing(where), columns=columns,
-            raw_formulas=raw_formulas, indicators=indicators, progress=progress,
-        )  # fmt: skip
-
-    def export_lines(
-        self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
-        indicators: str | None = None,
-    ) -> int:  # fmt: skip
-        """Export documents as JSON lines to an open text stream, such as standard output; return how many were written.
-
-        Raises:
-            UsageError: The filter is not valid, or a column does not exist.
-
-        Example:
-            >>> import io
-            >>> fruit.export_lines(io.StringIO())
-            3
-        """
-        return exporting.write_jsonl(
-            self.stored, stream, vectors=vectors, choose=_passing(where), columns=columns, indicators=indicators
-        )
-
-    def export_notes(self) -> list[str]:
-        """Return a note for each run that an export renames to avoid a name clash.
-
-        Example:
-            >>> fruit.export_notes()
-            []
-        """
-        with self.stored.view() as view:
-            return RunColumns(view.catalog).notes
-
-    def to_pandas(
-        self, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
-        indicators: str | None = None,
-    ) -> "pd.DataFrame":  # fmt: skip
-        """Return documents with their metadata as a DataFrame.
-
-        Args:
-            vectors: Whether to include each document's embedding, under "vector".
-            where: A filter on metadata and runs; all documents if None.
-            columns: The columns to return; all if None.
-            indicators: A label run that gets a column of 1 and 0 for each label; see `rows`.
-
-        Raises:
-            UsageError: The filter is not valid, or a column does not exist.
-            MissingExtraError: pandas is not installed.
-
-        Example:
-            >>> fruit.to_pandas().columns.tolist()[:3]
-            ['id', 'title', 'text']
-        """
-        found = self.rows(vectors=vectors, where=where, indicators=indicators)
-        return only_columns(frame_of(found), columns)
-
 
 def verify_at(path: str | Path, device: str = "auto") -> "list[Finding]":
     """Return what `verify` finds in the collection at `path`, also if some of its shards cannot be opened.
@@ -376,10 +247,3 @@ def _date(text: str) -> date | str:
         return datetime.fromisoformat(text) if len(text) > len("2024-03-01") else date.fromisoformat(text)
     except ValueError:
         return text
-
-
-def _passing(where: str | None) -> Callable[[Any], Any] | None:
-    """Return a function that selects the documents that match a filter; None, for all documents, without a filter."""
-    from ...pipelines.search.filters import documents_where
-
-    return None if where is None else lambda catalog: documents_where(catalog, where)

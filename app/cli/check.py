@@ -49,16 +49,17 @@ def check(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Check the data: doubtful labels, leaks, duplicates, outliers, other languages, boilerplate, personal data.
+    """Check the data: doubtful labels, leaks, duplicates, outliers, boilerplate, personal data, non-answers.
 
     The result is stored as a run: filter, review and export it like any other. Kinds of checks: label, leak, duplicate,
-    outlier, language, boilerplate, short, cut, "personal data".
+    outlier, language, boilerplate, short, cut, "personal data", non-answer.
 
     \b
     Examples:
       sonde check reviews.sonde
       sonde check tickets.sonde --label status --name labels
       sonde check tickets.sonde --only "short,personal data" --region US
+      sonde check tickets.sonde --only non-answer --name empty
     """
     from ...indexer.errors import out_of_range
     from ...pipelines.check.settings import CheckSettings

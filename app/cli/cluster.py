@@ -145,6 +145,7 @@ def cluster(
     if len(found.clusters) > LARGEST:
         print(f"… and {len(found.clusters) - LARGEST:,} more: {shown}")
     say(summary(found.run, found.report, found.seconds))
+    say_unclear(found.run, found.report)
     number = min((number for number in largest if number >= 0), default="")
     print(f"try: {shown} {number}".rstrip())
 
@@ -201,3 +202,11 @@ def summary(name: str, report: Any, seconds: float) -> str:
     parts += [f"{key} {report[key]:.3f}" for key in ("silhouette", "stability") if report[key] is not None]
     parts += names_told(report)
     return f"{name}: {' · '.join(parts)} · {seconds:,.1f} s"
+
+
+def say_unclear(name: str, report: Mapping[str, Any]) -> None:
+    """Say so if the number of groups that a run chose is not clear."""
+    if report.get("clear") is False:
+        low, high = report["equal"]
+        about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
+        say(f"{name}: the number of groups is not clear: {about}")

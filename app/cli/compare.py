@@ -78,5 +78,5 @@ def _print(found: "Contrast | RunComparison") -> None:
         print(f"  terms     {', '.join(f'{term} {score:.1f}' for term, score in side.terms) or 'none'}")
         if doubtful := [term for term, _ in side.terms if term not in side.beyond_chance]:
             every = len(doubtful) == len(side.terms)
-            print(f"  by chance (perhaps): {'all of these terms' if every else ', '.join(doubtful)}")
+            print(f"  chance    {'all of these terms' if every else ', '.join(doubtful)} may differ only by chance")
         print(f"  documents {', '.join(snippet(key, 40) for key in side.examples)}")

@@ -110,14 +110,15 @@ def _print_counts(found: "Counts", json: bool, offset: int) -> None:
         extremes = {name: json_value(getattr(found, name)) for name in ("low", "high", "mean")}
         values = [{"value": json_value(value), "documents": many} for value, many in found.values]
         names = [{"name": name} for name in found.names] or [{}] * len(values)
-        means = [{"mean": json_value(mean)} for mean in found.means] or [{}] * len(values)
+        beside = zip(found.means, found.numbers, found.deviations, strict=True)
+        means = [{"mean": mean, "n": many, "sd": spread} for mean, many, spread in beside] or [{}] * len(values)
         listed = [value | name | mean for value, name, mean in zip(values, names, means, strict=True)]
         print_json({**about, **extremes, "values": listed})
         return
     texts = [str(value).lower() if isinstance(value, bool) else str(json_value(value)) for value, _ in found.values]
     shown = [snippet(text, WIDTH) for text in texts]
     width = max(map(len, shown), default=0)
-    means = ["" if mean is None else f"  mean {mean:.6g}" for mean in found.means] or [""] * len(shown)
+    means = list(map(_mean, found.means, found.numbers, found.deviations)) or [""] * len(shown)
     for value, (_, many), name, beside in zip(shown, found.values, found.names or shown, means, strict=True):
         print(f"{value:<{width}}  {many:>8,}{beside}" + (f"  {snippet(name)}" if name != value else ""))
     if (more := found.distinct - offset - len(found.values)) > 0:
@@ -126,3 +127,9 @@ def _print_counts(found: "Counts", json: bool, offset: int) -> None:
     several = sum(many for _, many in found.values) > found.documents - found.missing
     also = ", some counted for several values" if several else ""
     print(f"{counted(found.documents, 'document')}, {found.missing:,} without a value{mean}{also}")
+
+
+def _mean(mean: float | None, many: int, deviation: float | None) -> str:
+    """Return a mean with the number of documents that it is of, and their standard deviation."""
+    spread = "" if deviation is None else f"sd {deviation:.3g}, "
+    return "" if mean is None else f"  mean {mean:.6g} ({spread}n {many:,})"

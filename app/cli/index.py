@@ -234,13 +234,33 @@ def _can_be_updated(run: "Run") -> bool:
 
 
 def _say_what_lacks_them(opened: "Collection", report: "BuildReport", named: str) -> None:
+    from ...indexer.store.kinds import LABEL
+
     with closing(opened):
-        lacking = [run.name for run in opened.runs() if _can_be_updated(run)]
+        runs = opened.uncounted_runs()
+    what = "changed" if not report.added else "new and changed" if report.new_texts else "new"
+    lacking = [run.name for run in runs if _can_be_updated(run)]
     if lacking:
         names = ", ".join(map(quote, lacking[:SHOWN_RUNS])) + (", …" if len(lacking) > SHOWN_RUNS else "")
-        what = "changed" if not report.added else "new and changed" if report.new_texts else "new"
         said = f"the {what} documents are not yet in {counted(len(lacking), 'run')} ({names})"
         say(f"note: {said}: `sonde runs update {quote(named)} RUN` adds them")
+    labels = [run.name for run in runs if run.kind is LABEL and run.complete]
+    _say_unlabelled(labels, report.added + report.new_texts, what)
+
+
+def _say_unlabelled(lacking: list[str], many: int, what: str) -> None:
+    """Say which label runs do not know the new documents, and what labelling again does to the others."""
+    if not lacking:
+        return
+    names = ", ".join(lacking[:SHOWN_RUNS]) + (", …" if len(lacking) > SHOWN_RUNS else "")
+    said = f"{many:,} {what} {'document has' if many == 1 else 'documents have'} no label in {names}"
+    again = f"`sonde label` with the same labels, --name {quote(lacking[0])} and --replace labels all documents again"
+    say(f"note: {said}: {again}; earlier ones can get another label")
+
+
+def _of_reused(report: "BuildReport") -> str:
+    """Return "repeated" if texts occur several times in the source, and none was in the collection before."""
+    return "reused" if report.known_texts or report.replaced or report.unchanged else "repeated"
 
 
 def _print_report(report: "BuildReport", to: str) -> None:
@@ -257,7 +277,7 @@ def _print_report(report: "BuildReport", to: str) -> None:
     print(f"{to}: {', '.join(counts) or 'nothing to do'}; {report.seconds:,.1f} s")
     if report.embedded or report.reused:
         tokens = counted(report.tokens, "token")
-        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} reused")
+        print(f"passages: {report.embedded:,} embedded ({tokens}), {report.reused:,} {_of_reused(report)}")
     if report.cut_tokens:
         print(f"cut off: {counted(report.cut_tokens, 'token')} of {counted(report.cut_documents, 'document')}")
     if report.skipped:

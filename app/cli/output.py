@@ -58,6 +58,14 @@ NamerShow = Annotated[
     bool,
     typer.Option("--namer-show", help="Send nothing; show what --namer would be sent, and keep the usual names."),
 ]
+Mask = Annotated[
+    bool,
+    typer.Option("--mask", help="Replace e-mail addresses, phone numbers and so on: [email]. Names are not found."),
+]
+MaskRegion = Annotated[
+    str | None,
+    typer.Option("--region", metavar="CODE", help="With --mask: country of phone numbers without a country code."),
+]
 
 SNIPPET = 240
 

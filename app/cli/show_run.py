@@ -55,7 +55,12 @@ def show(
     curve: Annotated[
         bool, typer.Option("--curve", help="Clusters: show the measures from which -k auto chose k.")
     ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="With --by: write counts, n and shares (.csv, .xlsx or .jsonl)."),
+    ] = None,
     kind: Kind = None,
+    yes: Yes = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -67,6 +72,7 @@ def show(
       sonde runs show themes.sonde kmeans 0 -k 5
       sonde runs show themes.sonde kmeans --by stars
       sonde runs show themes.sonde kmeans 0 --by stars
+      sonde runs show themes.sonde kmeans --by stars --to stars.xlsx
       sonde runs show news.sonde kmeans --curve
       sonde runs show news.sonde topics --search "late parcels"
       sonde runs show news.sonde topics --by date --period month
@@ -84,7 +90,10 @@ def show(
     names = [name for name, value in asked.items() if value is not None]
     if len(names) > 1 and names != ["NUMBER", "--by"]:
         raise UsageError(f"ask for one thing at a time: {' or '.join(names)}")
-    _check_by(by, period, shares)
+    _check_by(by, period, shares, to)
+    if to is not None:
+        _write_breakdown(open_collection(collection), run, by or "", kind, period, number, to, yes, json)
+        return
     with progress(quiet=json) as notify:
         opened = open_collection(collection, device=device)
         details = opened.run(run, kind)
@@ -114,9 +123,22 @@ def show(
         print_details(details, json)
 
 
-def _check_by(by: str | None, period: str | None, shares: bool) -> None:
+def _write_breakdown(
+    opened: "Collection", run: str, by: str, kind: str | None, period: str | None, number: int | None, to: Path,
+    yes: bool, json: bool,
+) -> None:  # fmt: skip
+    """Write a table with a row for each group and class: documents, n, and the share of the class."""
+    ask_to_replace(yes, to)
+    with progress(quiet=True) as notify:
+        rows = opened.export_breakdown(to, run, by, kind, item=number, period=_span(period), progress=notify)
+    print_json({"rows": rows, "path": str(to)}) if json else say(f"{counted(rows, 'row')} written to {to}")
+
+
+def _check_by(by: str | None, period: str | None, shares: bool, to: Path | None = None) -> None:
     from ...indexer.errors import UsageError
 
+    if by is None and to is not None:
+        raise UsageError("--to needs --by: name a column")
     if by is None and (period is not None or shares):
         needs, column = ("--period", "the column with the dates") if period is not None else ("--shares", "a column")
         raise UsageError(f"{needs} needs --by: name {column}")

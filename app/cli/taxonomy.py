@@ -48,6 +48,9 @@ def show(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a taxonomy of the same name, and its log.")
     ] = False,
+    flat: Annotated[
+        bool, typer.Option("--flat", help="With --from a topic run: take only its topics, without its levels.")
+    ] = False,
     depth: Depth = None,
     yes: Yes = False,
     json: Json = False,
@@ -61,6 +64,7 @@ def show(
     \b
     Examples:
       sonde taxonomy desk.sonde --from topics
+      sonde taxonomy desk.sonde --from topics --flat --name flat
       sonde taxonomy desk.sonde
       sonde taxonomy rename desk.sonde 3 "Late parcels"
       sonde taxonomy merge desk.sonde 3 5
@@ -71,8 +75,8 @@ def show(
     from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
-    if source is None and (kind is not None or replace):
-        raise UsageError("--kind and --replace need --from: name the run to make a taxonomy from")
+    if source is None and (kind is not None or replace or flat):
+        raise UsageError("--kind, --replace and --flat need --from: name the run to make a taxonomy from")
     check_depth(depth, json)
     opened = open_collection(collection)
     if source is None:
@@ -81,7 +85,8 @@ def show(
     before = complete_names(opened)
     free = free_name(opened, TAXONOMY, name or str(TAXONOMY), replace)
     ask_to_replace_edits(opened, free, yes)
-    found = opened.make_taxonomy(source, free, kind=kind, replace=replace)
+    with progress(quiet=json) as notify:
+        found = opened.make_taxonomy(source, free, kind=kind, replace=replace, flat=flat, progress=notify)
     say_name(TAXONOMY, name or str(TAXONOMY), free)
     print_taxonomy(found, json, collection, depth)
     say_newest(before, free)
@@ -147,7 +152,9 @@ def _print_update(found: "TaxonomyUpdate", json: bool, collection: Path) -> None
     for conflict in found.conflicts:
         say(f"note: {found.taxonomy}: {conflict.said}")
     kept, of = found.kept
-    said = f"{found.taxonomy}: {found.said}; {kept:,} of {counted(of, 'group')} kept most of their documents"
+    few = f"{kept:,} of {counted(of, 'group')} kept most of their documents"
+    every = "all groups kept their documents" if not found.moved else "every group kept most of its documents"
+    said = f"{found.taxonomy}: {found.said}; {few if kept < of else every}"
     verb = "is" if found.outside == 1 else "are"
     say(said + (f", {counted(found.outside, 'new document')} {verb} in no group" if found.outside else ""))
     if found.outside:

@@ -9,7 +9,7 @@ import typer
 
 from ...indexer.store.kinds import COARSE
 from ...indexer.wording import counted
-from .cluster import fitted_told, names_told
+from .cluster import fitted_told, names_told, say_unclear
 from .command_classes import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
@@ -158,10 +158,10 @@ def print_topics(found: "Topics", json: bool) -> None:
     say(f"{found.name}: {' · '.join(parts)}")
     if not len(found):
         say(f"{found.name}: no group of texts is dense enough for a topic; try a smaller --min-size, or more texts")
-    if report.get("clear") is False:
-        low, high = report["equal"]
-        about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
-        say(f"{found.name}: the number of groups is not clear: {about}")
+    say_unclear(found.name, report)
+    if found.run.parameters.get("about") and found.levels:
+        flat = f"sonde taxonomy {found.collection.named} --from {quote(found.name)} --flat"
+        say(f"{found.name}: a taxonomy has the levels too; for these {counted(len(found), 'topic')} alone: {flat}")
     if finer := _finer(found):
         few = counted(len(found), "topic")
         say(f"{found.name}: the suggested level is coarse ({few}); finer levels are stored too: {finer}")

@@ -10,7 +10,7 @@ import typer
 
 from ...indexer.wording import counted, on_one_line, part_name, size
 from .asking import Yes, ask, ask_to_replace, is_asked
-from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes
+from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes
 from .terminal import unchanged
 
 if TYPE_CHECKING:
@@ -289,13 +289,15 @@ def export(
         str | None,
         typer.Option("--indicators", metavar="RUN", help="Also write a column of 1 and 0 for each label of this run."),
     ] = None,
+    mask: Mask = False,
+    region: MaskRegion = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Write the documents with their original columns, and one or more columns for each run.
 
     With --groups, write a table of the groups of a run for a report: the number, name, terms, documents, share and
-    three texts of each group.
+    three texts of each group. With --where, only the documents that match are counted and quoted.
 
     --indicators adds the columns "RUN: LABEL" for statistics programs: 1 if a document has the label, else 0; empty if
     it is not in the run.
@@ -312,17 +314,14 @@ def export(
       sonde export reviews.sonde --page reviews.html
       sonde export news.sonde --groups topics --to groups.xlsx
       sonde export tickets.sonde --to codes.csv --indicators labels
+      sonde export reviews.sonde --to shared.xlsx --mask --region GB
     """
-    from ...indexer.errors import SondeError, UsageError
+    from ...indexer.errors import SondeError
     from ..api import open as open_collection
 
-    if page is not None and (to != "-" or vectors or raw_formulas):
-        raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
-    if page is not None and (columns or groups or indicators):
-        raise UsageError("--page writes a page of all columns: leave out --columns, --groups and --indicators")
-    if groups is not None and (to == "-" or vectors or where or columns or indicators):
-        raise UsageError("--groups needs --to FILE, without --vectors, --where, --columns and --indicators")
+    _check_export(page, to, groups, vectors, raw_formulas, columns, mask, region, indicators)
     chosen = None if columns is None else read_columns(columns)
+    masking: dict[str, Any] = {"mask": mask, "region": region}
     opened = open_collection(collection)
     target = page if page is not None else None if to == "-" else Path(to)
     ask_to_replace(yes, target)
@@ -330,18 +329,19 @@ def export(
         _write_page(opened, page, where, json)
         return
     if groups is not None:
-        _write_groups(opened, to, groups, raw_formulas, json)
+        _write_groups(opened, to, groups, where, json, raw_formulas=raw_formulas, **masking)
         return
     say_notes(opened.export_notes())
     given: Any = {"vectors": vectors, "where": where, "columns": chosen, "indicators": indicators}
     standard = to == "-"
     if standard:
         out = sys.stdout if sys.stdout.isatty() else unchanged(sys.stdout)
-        count = opened.export_lines(out, **given)
+        with progress(quiet=True) as notify:
+            count = opened.export_lines(out, progress=notify, **given, **masking)
     else:
         try:
             with progress(quiet=True) as notify:
-                count = opened.export(to, raw_formulas=raw_formulas, progress=notify, **given)
+                count = opened.export(to, raw_formulas=raw_formulas, progress=notify, **given, **masking)
         except SondeError as error:
             if where is not None and error.code == "no-documents":
                 say_notes([opened.explain_filter(where)])
@@ -359,10 +359,29 @@ def read_columns(text: str) -> list[str]:
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
-def _write_groups(opened: "Collection", to: str, run: str, raw_formulas: bool, json: bool) -> None:
+def _check_export(
+    page: Path | None, to: str, groups: str | None, vectors: bool, raw_formulas: bool, columns: str | None, mask: bool,
+    region: str | None, indicators: str | None,
+) -> None:  # fmt: skip
+    from ...indexer.errors import UsageError
+
+    if page is not None and (to != "-" or vectors or raw_formulas):
+        raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
+    if page is not None and (columns or groups or mask or indicators):
+        others = "--columns, --groups, --mask and --indicators"
+        raise UsageError(f"--page writes a page of all columns: leave out {others}")
+    if groups is not None and (to == "-" or vectors or columns or indicators):
+        raise UsageError("--groups needs --to FILE, without --vectors, --columns and --indicators")
+    if region is not None and not mask:
+        raise UsageError("--region needs --mask", code="missing-option", field="region")
+
+
+def _write_groups(
+    opened: "Collection", to: str, run: str, where: str | None, json: bool, **options: Any
+) -> None:  # fmt: skip
     with progress(quiet=True) as notify:
-        count = opened.export_groups(to, run, raw_formulas=raw_formulas, progress=notify)
-    print_json({"groups": count, "path": to}) if json else say(f"{counted(count, 'group')} written to {to}")
+        rows = opened.export_groups(to, run, where=where, progress=notify, **options)
+    print_json({"groups": rows, "path": to}) if json else say(f"{counted(rows, 'group')} written to {to}")
 
 
 def _write_page(opened: "Collection", page: Path, where: str | None, json: bool) -> None:

@@ -152,6 +152,7 @@ ABSENT: Mapping[str, str] = {
     "widget": "it needs the collection on this machine",
     "write_page": "it writes on the service's machine: index the rows() here, and write the page of that",
     "export_groups": "it writes on the service's machine: use run(), and write the file here",
+    "export_breakdown": "it writes on the service's machine: use breakdown(), and write the file here",
     "save_corrections": "it writes on the service's machine: use corrections(), and write the file here",
     "search_queries": "use search_many()",
     "try_labels": "use classify() on the texts of some documents",

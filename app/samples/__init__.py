@@ -1,4 +1,4 @@
-"""The files of the tutorials: tickets, questions and answers, and the handbook of an invented shop."""
+"""The files of the tutorials: tickets, a survey, questions and answers, and the handbook of an invented shop."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 from ...indexer.errors import SondeError, UsageError
 
 SAMPLES = Path(__file__).parent
-NAMES = ("tickets.csv", "faq.csv", "answered.txt", "unanswerable.txt", "handbook")
+NAMES = (
+    *("tickets.csv", "faq.csv", "answered.txt", "unanswerable.txt", "handbook"),
+    *("survey.csv", "survey-2.csv", "coded.jsonl", "checked.jsonl"),
+)
 
 
 def write_samples(folder: Path) -> None:

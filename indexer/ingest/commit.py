@@ -10,6 +10,8 @@ from ..store.catalog import Catalog
 from ..store.derived import LexicalFollower
 from ..store.documents import numbers_by_id
 from ..store.integrity import merge_segments
+from ..store.kinds import CORRECTION
+from ..store.members import documents_of_kind
 from ..store.passages import PassageRow, add_passages, add_segment, digests_in_use, rows_by_digest
 from ..store.segments import Segment, Segments, write_segment
 from ..store.writing import bury, digest, put_documents
@@ -40,6 +42,7 @@ class Committer:
         self.tally = tally
         self.late = late
         self.numbers = numbers or {}
+        self.corrected = documents_of_kind(catalog, CORRECTION)
         segments = catalog.segments()
         self._rows_before = segments[-1].start + segments[-1].count if segments else 0
 
@@ -133,7 +136,10 @@ class Committer:
             self.tally.replaced += planned.key in existing and not planned.again
             if planned.passages is not None and not planned.again:
                 self.tally.languages.see(planned.document)
+                self.tally.non_answers.see(planned.document)
                 self.tally.new_texts += planned.key in existing
+                if existing.get(planned.key) in self.corrected:
+                    self.tally.recoded.append(planned.key)
             cut = sum(passage.cut for passage in planned.passages or [])
             self.tally.cut_tokens += cut
             self.tally.cut_documents += cut > 0

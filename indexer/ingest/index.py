@@ -113,8 +113,10 @@ def _completed(
         _say_types(retype_fields(catalog, _readers(catalog)), run.tally, notify)
     with nullcontext() if part else _stored(folder):
         update_derived(folder, catalog, settings.ann, notify)
-    usual, given = catalog.get("language"), settings.language is not None
-    if note := run.tally.languages.note(run.encoder.spec, folder, usual, given):
+    tally, given = run.tally, settings.language is not None
+    told = [tally.languages.note(run.encoder.spec, folder, catalog.get("language"), given)]
+    told += [] if part else [tally.non_answers.note(folder), tally.note_on_corrections(folder)]
+    for note in filter(None, told):
         notify(f"note: {note}")
     return run.tally.finish(time.monotonic() - began)
 

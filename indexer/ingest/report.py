@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from ..ann import AnnSettings
 from ..ann.kinds import bytes_needed, choose_kind
@@ -13,7 +14,8 @@ from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, Encoder
 from ..errors import NothingToIndexError, UsageError, out_of_range, unknown_option
 from ..languages import normalise
-from ..wording import counted, size
+from ..non_answers import NonAnswersMet
+from ..wording import counted, shown_id, size
 from .chunker import Chunker
 from .languages_met import LanguagesMet
 
@@ -166,6 +168,8 @@ def duration(seconds: float) -> str:
 
 REASONS = 3
 """Reasons that are named where most rows cannot be used."""
+NAMED = 5
+"""Ids that a note names."""
 SHOWN = 20
 """How many skipped rows the report itself holds; the file `skipped.jsonl` holds all of them."""
 
@@ -228,6 +232,10 @@ class BuildReport:
         return found
 
 
+UNREPORTED = ("file", "shown", "languages", "non_answers", "recoded")
+"""What a tally holds beside the values of the report."""
+
+
 @dataclass
 class Tally:
     """A report in the making; skipped rows go to a file as they come, so that memory stays flat."""
@@ -250,6 +258,9 @@ class Tally:
     known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     languages: LanguagesMet = field(default_factory=LanguagesMet)
+    non_answers: NonAnswersMet = field(default_factory=NonAnswersMet)
+    recoded: list[str] = field(default_factory=list)
+    """Ids of documents with corrections whose text changed."""
 
     def skip(self, rows: list[Skipped]) -> None:
         """Count skipped rows and append them to the file, which starts again with the run's first one."""
@@ -271,10 +282,23 @@ class Tally:
         )
         return NothingToIndexError(f"there is nothing to index: no usable documents ({self.skipped:,} skipped{first})")
 
+    def note_on_corrections(self, folder: Path) -> str | None:
+        """Return a sentence if documents with corrections changed their text, with the command that shows them."""
+        if not self.recoded:
+            return None
+        ids, more = self.recoded[:NAMED], ", …" if len(self.recoded) > NAMED else ""
+        what = (
+            "its text but keeps its correction" if len(self.recoded) == 1 else "their text but keep their corrections"
+        )
+        named = ", ".join(map(shown_id, ids)) + more
+        show = " ".join(map(quote, (str(folder), *ids)))
+        said = f"{counted(len(self.recoded), 'hand-coded document')} changed {what}: {named}"
+        return f"{said}; `sonde get {show}` shows {'it' if len(self.recoded) == 1 else 'them'}"
+
     def finish(self, seconds: float) -> BuildReport:
         """Return the finished report; a file left by an earlier run is removed when this one skipped nothing."""
         if not self.skipped:
             self.file.unlink(missing_ok=True)
-        counts = {name: value for name, value in vars(self).items() if name not in ("file", "shown", "languages")}
+        counts = {name: value for name, value in vars(self).items() if name not in UNREPORTED}
         file = self.file if self.skipped else None
         return BuildReport(skipped_rows=tuple(self.shown), skipped_file=file, seconds=seconds, **counts)

@@ -35,6 +35,7 @@ TABLES = (".xlsx", ".csv", ".jsonl")
 """Files of tables that are not of documents."""
 PARQUET_ROWS = 10_000
 
+Change = Callable[[dict[str, Any]], dict[str, Any]]
 Choose = Callable[[Catalog], np.ndarray]
 """Returns the numbers of the documents that are wanted, ascending; all must exist in the generation that is read."""
 
@@ -119,6 +120,7 @@ def write_export(
     raw_formulas: bool = False,
     filled: bool = False,
     indicators: str | None = None,
+    change: Change | None = None,
     progress: Notify = silent,
 ) -> int:
     """Write documents to an XLSX, CSV, Parquet or JSONL file by its suffix; return how many. It appears when whole.
@@ -133,6 +135,7 @@ def write_export(
         raw_formulas: Whether cells of a CSV file that a spreadsheet would run as formulas stay as they are.
         filled: Whether a workbook of all columns leaves out those that are empty in every row; a sheet names them.
         indicators: See `rows`.
+        change: Returns each row as it is to be written.
         progress: Receives a sentence if such cells were changed, or if texts were too long for a workbook.
 
     Raises:
@@ -170,7 +173,7 @@ def write_export(
         if filled and suffix == ".xlsx" and columns is None:
             empty += empty_columns(names, rows(collection, choose=choose, indicators=indicators))
             names = [name for name in names if name not in empty]
-        counted = _Counted(_only(some, names))
+        counted = _Counted(_only(some, names, change))
         write_output(path, write)
     quoted = formulas.note(".jsonl and .parquet", ": use one of these to index the export again")
     for note in filter(None, (quoted, *notes)):
@@ -218,7 +221,7 @@ def write_table(
 
 def write_jsonl(
     collection: StoredCollection, stream: TextIO, *, vectors: bool = False, choose: Choose | None = None,
-    columns: Sequence[str] | None = None, indicators: str | None = None,
+    columns: Sequence[str] | None = None, indicators: str | None = None, change: Change | None = None,
 ) -> int:  # fmt: skip
     """Write documents, all or those that `choose` names, as JSON lines to an open text stream; return how many.
 
@@ -228,7 +231,7 @@ def write_jsonl(
     with collection.view():
         names = _columns(collection, columns, vectors, indicators)
         found = rows(collection, vectors=vectors, choose=choose, indicators=indicators)
-        counted = _Counted(_only(found, names))
+        counted = _Counted(_only(found, names, change))
         for row in counted:
             stream.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
     return counted.count
@@ -257,8 +260,11 @@ def _columns(
     return [*dict.fromkeys(known if wanted is None else wanted), *(["vector"] if vectors else [])]
 
 
-def _only(table: Iterator[dict[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    return ({name: row[name] for name in names if name in row} for row in table)
+def _only(
+    table: Iterator[dict[str, Any]], names: Sequence[str], change: Change | None
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    some = ({name: row[name] for name in names if name in row} for row in table)
+    return map(change, some) if change else some
 
 
 class _Counted:

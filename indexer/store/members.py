@@ -132,6 +132,12 @@ def documents_named_by(catalog: Catalog, kind: RunKind, name: str) -> list[int]:
     return [doc for (doc,) in catalog.runs.connection.execute(sql, (kind, name))]
 
 
+def documents_of_kind(catalog: Catalog, kind: RunKind) -> frozenset[int]:
+    """Return the documents of all runs of this kind."""
+    sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ?"
+    return frozenset(doc for (doc,) in catalog.runs.connection.execute(sql, (kind,)))
+
+
 def documents_in_runs(catalog: Catalog) -> np.ndarray:
     """Return int64 [n], the documents that any run says something of, ascending."""
     sql = "SELECT doc FROM run_documents UNION SELECT doc FROM run_places"

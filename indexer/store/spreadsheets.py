@@ -24,6 +24,8 @@ WIDTH, WIDTHS = 18, {"text": 80, "title": 40}
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 """How OWASP's page "CSV Injection" says that such a cell begins; spaces before it do not help."""
 _NUMBER = re.compile(r"\s*[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?%?\s*", re.IGNORECASE | re.ASCII)
+_DASHES = ("-", "--", "+")
+"""Cells of a sign alone, with which people leave a question out."""
 APOSTROPHE = "'"
 
 
@@ -63,7 +65,7 @@ def unquoted(cell: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
-    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text) and text.strip() not in _DASHES
 
 
 def empty_columns(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:

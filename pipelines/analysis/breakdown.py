@@ -1,16 +1,20 @@
 """Documents of a run by the periods or the classes of a metadata column."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, arg, unknown_option
+from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import distinct_beginnings, holds_months, summed
+from ...indexer.store.export import refuse_source, write_table
 from ...indexer.store.fields import (
     PERIODS,
     PRECISION,
@@ -46,7 +50,7 @@ class RunBreakdown(Shown):
     Attributes:
         column: The metadata column.
         period: "year", "quarter", "month", "week" or "day" for dates, else None: the parts are classes.
-        parts: Names of periods, in order, or of classes, the largest first; numbers by size, months and days by time.
+        parts: Names of periods or classes in their order: numbers by size, months and days by time, others by name.
             The last one may be "others (17 values)": the rarer classes, counted together.
         items: Clusters, topics or labels, by number.
         counts: int64 [items, parts]; a document with several values counts in each, and one in a group of a taxonomy
@@ -83,6 +87,27 @@ class RunBreakdown(Shown):
              "documents": int(self.counts[place, part]), "share": float(shares[place, part])}
             for place, item in enumerate(self.items) for part in np.flatnonzero(self.counts[place]).tolist()
         ]  # fmt: skip
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row for each item and part, also those without documents: the count, n and the share in %."""
+        part, percent = self.period or "class", (100 * self.shares).round(1)
+        return [
+            {"number": item.number, "name": item.name, part: name, "documents": int(self.counts[row, column]),
+             "n": int(self.totals[column]), "share in %": float(percent[row, column])}
+            for row, item in enumerate(self.items) for column, name in enumerate(self.parts)
+        ]  # fmt: skip
+
+    def write(self, collection: StoredCollection, path: Path, progress: Notify = silent) -> int:
+        """Write the table to an .xlsx, .csv or .jsonl file, and return its number of rows.
+
+        Raises:
+            UsageError: The file has another suffix, or is the one that the collection was made from.
+            SondeError: It cannot be written.
+        """
+        refuse_source(collection, path)
+        rows = self.table()
+        write_table(rows, path, "counts", {"name": 40}, progress=progress)
+        return len(rows)
 
     def only(self, number: int) -> "RunBreakdown":
         """Return the counts of one item.
@@ -208,7 +233,7 @@ def _counted(
     totals = sums if documents is None else dict.fromkeys(parts, 0) | dict(documents)
     ranked = sorted(totals, key=lambda part: (-totals[part], str(part)))
     kept = ranked if period or len(ranked) <= CLASSES else ranked[: CLASSES - 1]
-    kept = sorted(kept) if ordered else sorted(kept, key=by_time) if name_times(kept) else kept
+    kept = sorted(kept) if ordered else sorted(kept, key=by_time if name_times(kept) else _natural)
     names = [("true" if part else "false") if boolean else str(part) for part in kept]
     places = {part: place for place, part in enumerate(kept)}
     if len(kept) < len(ranked):
@@ -221,6 +246,15 @@ def _counted(
         place = places.get(part, len(names) - 1)
         counts[[rows[each] for each in above.get(number, (number,))], place] += count
     return RunBreakdown(column, period, tuple(names), items, counts, once, sums != totals)
+
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def _natural(name: Any) -> list[tuple[int, str]]:
+    """Return the key by which people sort names: the numbers in them by size, and the case of letters ignored."""
+    parts = _DIGITS.split(str(name).casefold())
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _period(catalog: Catalog, field: Field) -> Period:

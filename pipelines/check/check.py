@@ -149,6 +149,7 @@ class _Look:
             raise SondeError(f"{collection.named} holds no documents to check")
         documents = list(document_texts(view.catalog))
         self.texts = [each.text if each.text.strip() else each.title for each in documents]
+        self.titles = [each.title for each in documents]
         self.languages = [each.language for each in documents]
         keys = dict(document_ids(view.catalog))
         self.ids = [keys[doc] for doc in self.corpus.snapshot.docs.tolist()]
@@ -180,6 +181,8 @@ class _Look:
                     said = f"phone numbers without a country code were not looked for: give {arg('region')}"
                     self.notes.append(Message(said))
                 found = personal(self.texts, self.settings.region)
+            case "non-answer":
+                found = wording.empty(self.texts, self.titles)
         return _worst_first(found)
 
     def _outliers(self) -> tuple[list[int], np.ndarray]:

@@ -5,7 +5,7 @@ Names, street addresses and most other personal data have no pattern: finding no
 
 import ipaddress
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .wording import Finding
@@ -23,6 +23,10 @@ _IP = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]*\d)")
 _DIGITS = re.compile(r"(?:\d[\s().\-/]*){7}")
 
 
+Span = tuple[int, int]
+"""Where a piece of personal data begins and ends in a text."""
+
+
 def personal(texts: Sequence[str], region: str | None = None) -> Iterator[Finding]:
     """Yield the texts with personal data; the reason names its kinds, never the data.
 
@@ -30,16 +34,20 @@ def personal(texts: Sequence[str], region: str | None = None) -> Iterator[Findin
         texts: The texts.
         region: Country code such as "US", by whose rules phone numbers without a country code are read.
     """
-    finders = (
-        ("e-mail address", _EMAIL.search),
-        ("phone number", partial(_phone, region=region and region.upper())),
-        ("bank account", _account),
-        ("payment card", _card),
-        ("IP address", _address),
-    )
+    finders = _finders(region)
     for place, text in enumerate(texts):
-        if found := [kind for kind, finder in finders if finder(text)]:
+        if found := [kind for kind, finder in finders.items() if any(True for _ in finder(text))]:
             yield place, 1.0, ", ".join(found)
+
+
+def spans(text: str, region: str | None = None) -> list[tuple[int, int, str]]:
+    """Return start, end and kind of each piece of personal data in a text; of two that overlap, the longer."""
+    every = [(start, end, kind) for kind, finder in _finders(region).items() for start, end in finder(text)]
+    found: list[tuple[int, int, str]] = []
+    for one in sorted(every, key=lambda one: one[0] - one[1]):
+        if all(one[1] <= start or end <= one[0] for start, end, _ in found):
+            found.append(one)
+    return sorted(found)
 
 
 def has_digits_in_a_row(text: str) -> bool:
@@ -47,36 +55,40 @@ def has_digits_in_a_row(text: str) -> bool:
     return _DIGITS.search(text) is not None
 
 
-def _phone(text: str, region: str | None) -> bool:
+def _emails(text: str) -> Iterator[Span]:
+    return (found.span() for found in _EMAIL.finditer(text))
+
+
+def _phones(text: str, region: str | None) -> Iterator[Span]:
     if not has_digits_in_a_row(text) or (region is None and "+" not in text):
-        return False
+        return
     from phonenumbers import PhoneNumberMatcher
 
-    return PhoneNumberMatcher(text, region).has_next()
+    for found in PhoneNumberMatcher(text, region):
+        yield found.start, found.end
 
 
-def _account(text: str) -> bool:
-    found = _IBAN.findall(text)
-    if not found:
-        return False
-    from stdnum import iban
+def _accounts(text: str) -> Iterator[Span]:
+    for found in _IBAN.finditer(text):
+        from stdnum import iban
 
-    # A pattern cannot tell where an account ends and the next word begins: AT61 1904 3002 3457 3201 please.
-    return any(iban.is_valid(each[:end]) for each in found for end in range(len(each), _SHORTEST - 1, -1))
-
-
-def _card(text: str) -> bool:
-    found = _CARD.findall(text)
-    if not found:
-        return False
-    from stdnum import luhn
-
-    digits = [re.sub(r"\D", "", each) for each in found]
-    return any(each[0] in "3456" and luhn.is_valid(each) for each in digits)
+        # A pattern cannot tell where an account ends and the next word begins: AT61 1904 3002 3457 3201 please.
+        ends = range(len(found[0]), _SHORTEST - 1, -1)
+        if end := next((end for end in ends if iban.is_valid(found[0][:end])), None):
+            yield found.start(), found.start() + len(found[0][:end].rstrip())
 
 
-def _address(text: str) -> bool:
-    return any(_is_address(found[0]) for found in _IP.finditer(text))
+def _cards(text: str) -> Iterator[Span]:
+    for found in _CARD.finditer(text):
+        from stdnum import luhn
+
+        digits = re.sub(r"\D", "", found[0])
+        if digits[0] in "3456" and luhn.is_valid(digits):
+            yield found.span()
+
+
+def _addresses(text: str) -> Iterator[Span]:
+    return (found.span() for found in _IP.finditer(text) if _is_address(found[0]))
 
 
 def _is_address(text: str) -> bool:
@@ -84,3 +96,17 @@ def _is_address(text: str) -> bool:
         return ipaddress.ip_address(text).is_global
     except ValueError:
         return False
+
+
+def _finders(region: str | None) -> dict[str, Callable[[str], Iterator[Span]]]:
+    return {
+        "e-mail address": _emails,
+        "phone number": partial(_phones, region=region and region.upper()),
+        "bank account": _accounts,
+        "payment card": _cards,
+        "IP address": _addresses,
+    }
+
+
+KINDS = tuple(_finders(None))
+"""The kinds of personal data that are found."""

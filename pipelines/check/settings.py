@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from ...indexer.errors import UsageError, arg, as_texts, out_of_range
 
 CheckKind = Literal[
-    "label", "leak", "duplicate", "outlier", "language", "boilerplate", "short", "cut", "personal data"
+    "label", "leak", "duplicate", "outlier", "language", "boilerplate", "short", "cut", "personal data", "non-answer"
 ]  # fmt: skip
 KINDS: tuple[CheckKind, ...] = get_args(CheckKind)
 TITLES: dict[CheckKind, str] = {
@@ -20,6 +20,7 @@ TITLES: dict[CheckKind, str] = {
     "short": "very short",
     "cut": "cut off",
     "personal data": "personal data",
+    "non-answer": "no answer",
 }
 """The name of the group of documents that each kind of check finds."""
 

@@ -1,10 +1,11 @@
-"""Texts that are too short, cut off, in another language, or made of sentences that many others have."""
+"""Texts that are too short, empty of meaning, cut off, in another language, or made of sentences that many have."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...indexer.languages import detect
+from ...indexer.non_answers import non_answer
 
 Finding = tuple[int, float, str]
 """Place of a text, a score from 0 to 1 (higher is worse), and why."""
@@ -25,6 +26,13 @@ def short(texts: Sequence[str]) -> Iterator[Finding]:
 def _words(text: str) -> int:
     unspaced = len(_UNSPACED.findall(text[:100]))
     return unspaced // 2 if unspaced > 1 else len(_WORD.findall(text))
+
+
+def empty(texts: Sequence[str], titles: Sequence[str]) -> Iterator[Finding]:
+    """Yield the texts that say nothing, such as "n/a" or "-", unless their titles say something."""
+    for place, (text, title) in enumerate(zip(texts, titles, strict=True)):
+        if why := non_answer(text, title):
+            yield place, 1.0, why
 
 
 SHORTEST_LIMIT = 80

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -170,3 +170,45 @@ def choose_k(points: list[Point]) -> int:
 
 def _best(points: list[Point]) -> float:
     return max((point.score for point in points), default=0.0)
+
+
+ALIKE = 0.9
+"""Scores of this share of the best count as equal: refits of the same k differ by as much."""
+SPREAD, STEADY, APART = 2, 0.6, 0.01
+"""A number of groups is clear if equal scores span at most a factor of 2, refits agree by an ARI of 0.6 or more, and
+the silhouette is more than rounding makes of texts that are all alike."""
+
+
+class Measured(Protocol):
+    """A number of groups with its measures."""
+
+    @property
+    def silhouette(self) -> float:
+        """Mean over a sample, -1 to 1."""
+        ...
+
+    @property
+    def stability(self) -> float:
+        """Mean adjusted Rand index between fits with different seeds."""
+        ...
+
+
+def is_clear(low: int, high: int, chosen: Measured) -> bool:
+    """Whether other numbers of groups than the chosen one are clearly worse, and its groups come back with other seeds.
+
+    Args:
+        low: The fewest groups whose score counts as equal.
+        high: The most.
+        chosen: The measures of the number that was chosen.
+    """
+    return high <= SPREAD * low and chosen.stability >= STEADY and chosen.silhouette >= APART
+
+
+def clearness(points: Sequence[Point], k: int) -> dict[str, Any]:
+    """Return for the report of a run whether the chosen k is clear, and the fewest and most that are about as good."""
+    chosen = next((point for point in points if point.k == k), None)
+    if chosen is None:
+        return {}
+    rivals = [point for point in points if (point.k <= FEW) == (k <= FEW)]
+    equal = [point.k for point in rivals if point.score >= ALIKE * _best(rivals)]
+    return {"clear": is_clear(equal[0], equal[-1], chosen), "equal": [equal[0], equal[-1]]}

@@ -146,7 +146,9 @@ def _kmeans(corpus: Corpus, settings: ClusterSettings, notify: Notify) -> _Found
         said = f"{arg('k')} is {k}, and {there}{same}: give a smaller one"
         raise UsageError(said, code="out-of-range", field="k", value=k)
     fitted = kmeans.fit_kmeans(corpus.vectors, k, settings.seed, settings.restarts)
-    report = {"k": k, "curve": [point.to_dict() for point in points]} if points else {"k": k}
+    report = (
+        {"k": k, "curve": [point.to_dict() for point in points], **choice.clearness(points, k)} if points else {"k": k}
+    )
     return _Found(fitted.labels, fitted.cosines, {"centroids": fitted.centroids}, report)
 
 

@@ -25,6 +25,8 @@ from .density import belong, to_nearest
 
 ARRAYS = ("centroids", "fitted", "limits")
 UNKNOWN_NOW = ("silhouette", "stability", NAME_ACCURACY)
+OF_NUMBER = ("clear", "equal")
+"""What a report says of the number of clusters, which a merge changes."""
 """What a report no longer knows after clusters were merged."""
 MERGED = "merged"
 """The parameter that tells where the numbers of merged clusters lead."""
@@ -69,7 +71,8 @@ def merge_clusters(collection: StoredCollection, numbers: Sequence[int], name: s
     leads = {number: chosen[0] if to in chosen else to for number, to in leads.items()}
     new = NewRun(
         CLUSTER, run.name, run.parameters | {MERGED: leads}, (faiss_package(), *LIBRARIES[_method(run)][1:]),
-        run.report | {"clusters": len(known) - len(chosen) + 1} | dict.fromkeys(UNKNOWN_NOW),
+        {name: value for name, value in run.report.items() if name not in OF_NUMBER}
+        | {"clusters": len(known) - len(chosen) + 1} | dict.fromkeys(UNKNOWN_NOW),
         run.seconds + time.perf_counter() - began, [kept[number] for number in sorted(kept)], (docs, labels, scores),
         arrays=arrays,
     )  # fmt: skip

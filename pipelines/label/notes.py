@@ -5,6 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...indexer.errors import Message, arg
+from ...indexer.store.catalog import Catalog
+from ...indexer.store.kinds import LABEL
+from ...indexer.store.run_writing import NewRun
+from ...indexer.store.runs import assignments_of, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from ..search.foreign import languages_of
@@ -119,6 +123,30 @@ def moved(before: Entries, after: Entries, known: np.ndarray, labels: int) -> li
         return []
     cause = f"learning from {counted(len(known), 'correction')}"
     return [f"{cause} changed the labels of {len(others):,} other documents: read some of them, or correct more"]
+
+
+def relabelled(catalog: Catalog, new: NewRun) -> list[str]:
+    """Return a note if documents get another label than in the run that a new one replaces.
+
+    Labels are compared by their names. Documents that changed since that run have no label in it, and do not count.
+    """
+    old = next((run for run in list_runs(catalog, LABEL, count=False) if run.name == new.name and run.complete), None)
+    if old is None or new.assignments is None:
+        return []
+    codes = {item.name: item.number for item in new.items}
+    own = {item.number: codes.get(item.name, -2 - place) for place, item in enumerate(items_of(catalog, old))}
+    docs, items, _ = assignments_of(catalog, old)
+    before = set(zip(docs.tolist(), (own[item] for item in items.tolist()), strict=True))
+    after = set(zip(new.assignments[0].tolist(), new.assignments[1].tolist(), strict=True))
+    both = {doc for doc, _ in before} & {doc for doc, _ in after}
+    moved = {doc for doc, _ in before ^ after} & both
+    if not moved:
+        return []
+    has = "has" if len(moved) == 1 else "have"
+    return [
+        f"{len(moved):,} of {counted(len(both), 'earlier document')} {has} another label than in the run that was "
+        "replaced"
+    ]
 
 
 def losses(labels: Sequence[Label], before: np.ndarray, after: np.ndarray, truth: np.ndarray) -> list[str]:

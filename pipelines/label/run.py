@@ -27,7 +27,7 @@ from .engines import STATIC_NOTE, Judge, LateJudge, check_engine, load_judge
 from .labels import NONE, NONE_NAME, Label, Labels, make_labels
 from .margins import Journal, LabelTexts, Margins, label_corpus, open_journal
 from .none import HALF, refusal
-from .notes import few_nones, losses, moved, notes_of, untrained
+from .notes import few_nones, losses, moved, notes_of, relabelled, untrained
 from .outcome import (
     Classified,
     LabelReport,
@@ -106,10 +106,17 @@ def label_collection(
             assignments=(docs[texts], numbers, scores),
             arrays=review,
         )  # fmt: skip
-        changed = write_run(collection, new, snapshot, replace=settings.replace)
+        report, others = write_labels(collection, new, snapshot, settings, report)
     static = engine == "similarity" and collection.spec.kind == "static"
-    report = replace(report, changed=changed)
-    return replace(report, notes=notes_of(report, settings, none, static, [*lost, *truths.notes]))
+    return replace(report, notes=notes_of(report, settings, none, static, [*others, *lost, *truths.notes]))
+
+
+def write_labels(
+    collection: StoredCollection, new: NewRun, snapshot: Snapshot, settings: LabelSettings, report: LabelReport
+) -> tuple[LabelReport, list[str]]:
+    """Store a label run; return its report with the documents that changed meanwhile, and notes on the replaced run."""
+    others = relabelled(collection.open_catalog(), new) if settings.replace else []
+    return replace(report, changed=write_run(collection, new, snapshot, replace=settings.replace)), others
 
 
 def begin_run(collection: StoredCollection, labels: Sequence[Label], settings: LabelSettings, notify: Notify) -> None:

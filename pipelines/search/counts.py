@@ -51,6 +51,8 @@ class Counts:
         names: For a run's column of numbers, the name of each group in `values`; for a taxonomy, the path to it, also
             for its column of names, unless several groups have that name. Empty for other columns.
         means: The mean of `mean_of` for each of `values`, None where no document has a number; empty if not asked for.
+        numbers: How many documents each mean is of.
+        deviations: The standard deviation (of a sample) beside each mean; None for fewer than two documents.
     """
 
     column: str
@@ -63,6 +65,8 @@ class Counts:
     mean: float | None = None
     names: tuple[str, ...] = ()
     means: tuple[float | None, ...] = ()
+    numbers: tuple[int, ...] = ()
+    deviations: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +126,8 @@ def count_by(
     named = {} if column in view.fields else _names(view, runs, column)
     values = found.values[offset : offset + k]
     names = tuple(named.get(value, str(value)) for value, _ in values) if named else ()
-    means = tuple(sums.mean(value) for value, _ in values) if mean_of is not None else ()
-    return replace(found, values=values, names=names, means=means)
+    beside = sums.beside([value for value, _ in values]) if mean_of is not None else {}
+    return replace(found, values=values, names=names, **beside)
 
 
 def cross_by(
@@ -174,21 +178,32 @@ def cross_by(
 
 
 class _Sums:
-    """Sums of a column of numbers, by the values of others."""
+    """Means and deviations of a column of numbers, by the values of others (Welford, 1962)."""
 
     def __init__(self) -> None:
-        self._sums: dict[Any, tuple[float, int]] = {}
+        self._known: dict[Any, tuple[int, float, float]] = {}
 
     def add(self, key: Any, number: float | None) -> None:
         """Add the number of a document, if it has one."""
         if number is not None:
-            total, many = self._sums.get(key, (0, 0))
-            self._sums[key] = total + number, many + 1
+            many, mean, squares = self._known.get(key, (0, 0.0, 0.0))
+            after = mean + (number - mean) / (many + 1)
+            self._known[key] = many + 1, after, squares + (number - mean) * (number - after)
 
     def mean(self, key: Any) -> float | None:
         """Return the mean of the numbers, None if there are none."""
-        total, many = self._sums.get(key, (0, 0))
-        return total / many if many else None
+        many, mean, _ = self._known.get(key, (0, 0.0, 0.0))
+        return mean if many else None
+
+    def beside(self, keys: Sequence[Any]) -> dict[str, Any]:
+        """Return the means, how many numbers each is of, and their standard deviations, as fields of `Counts`."""
+        found = [self._known.get(key, (0, 0.0, 0.0)) for key in keys]
+        deviations = tuple((squares / (many - 1)) ** 0.5 if many > 1 else None for many, _, squares in found)
+        return {
+            "means": tuple(map(self.mean, keys)),
+            "numbers": tuple(many for many, _, _ in found),
+            "deviations": deviations,
+        }
 
 
 def _check(view: View, columns: Sequence[str], period: Period | None, mean_of: str | None) -> None:

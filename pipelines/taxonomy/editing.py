@@ -199,7 +199,10 @@ def _move(catalog: Catalog, stored: Stored, settings: EditSettings) -> Made:
     state = edits.assign(stored.state, docs[free], [ids[place] for place in free], target, settings.lock)
     where = "out of all groups" if target == NO_GROUP else f"to {groups[target].shown}"
     held = edits.said_of_held(stored.state, holding)
-    return state, f"moved {counted(len(free), 'document')} {where}" + (f"; {held}" if held else "")
+    there = int(np.isin(docs[free], stored.state.members(target)).sum())
+    said = f"moved {counted(len(free) - there, 'document')} {where}"
+    said += f"; {there:,} {'was' if there == 1 else 'were'} there already" if there else ""
+    return state, said + (f"; {held}" if held else "")
 
 
 def _remove(_: Catalog, stored: Stored, settings: EditSettings) -> Made:
@@ -268,7 +271,10 @@ def _rule(view: View, stored: Stored, settings: EditSettings, _: int, __: Notify
     state = obeyed(state, matching(view, state.groups), fixed_documents(view, state))
     where = state.numbers[np.isin(state.docs, matches(view, rule))]
     inside = np.isin(where, sorted(under(state.groups, number)))
+    before = stored.state.groups[number].rule
     said = f"gave {_shown(stored, [number])} the rule: {rule.said}"
+    if before is not None:
+        said = f"replaced the rule of {_shown(stored, [number])}: {rule.said}; it was: {before.said}"
     if below := int((inside & (where != number)).sum()):
         said += f"; {counted(below, 'matching document')} {'stays' if below == 1 else 'stay'} in groups under it"
     if others := int((~inside).sum()):

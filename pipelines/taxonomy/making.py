@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import UsageError
+from ...indexer.progress import NOTE, Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import chosen_texts, numbers_by_id
 from ...indexer.store.kinds import LABEL, TAXONOMY, RunKind, followers
@@ -40,7 +41,7 @@ class _Level:
 
 def make(
     collection: StoredCollection, source: str | None = None, name: str = "taxonomy", kind: str | None = None, *,
-    replace: bool = False, by: str | None = None,
+    replace: bool = False, flat: bool = False, by: str | None = None, notify: Notify = silent,
 ) -> None:  # fmt: skip
     """Make a taxonomy of a run, or an empty one, and store it.
 
@@ -54,7 +55,9 @@ def make(
         name: Of the taxonomy.
         kind: Of the run, if runs of several kinds have its name.
         replace: Whether a taxonomy of this name may be replaced, with its log.
+        flat: Whether a topic run without its levels becomes the taxonomy: its topics alone.
         by: Who makes it; the user of this process if None.
+        notify: Receives a sentence if labels were left out, because documents have several.
 
     Raises:
         UsageError: The name is taken, or the run has no groups.
@@ -67,14 +70,17 @@ def make(
             state, said, origin = State(), "made empty", {}
         else:
             run = named(view.catalog, source, kind)
-            state = _of_run(view, run)
+            state = _of_run(view, run, flat)
             origin = {"from": run.kind.column(run.name)}
             said = f"made from the {run.kind} run {run.name!r}: {counted(len(state.groups), 'group')}"
+            if left := _left_out(view, run):
+                said += f"; {left}"
+                notify(NOTE + left)
     whole, log = new_runs(name, state, said, by, origin)
     write_run(collection, whole, snapshot, replace=replace, parts=[log])
 
 
-def _of_run(view: View, run: Run) -> State:
+def _of_run(view: View, run: Run, flat: bool) -> State:
     """Return the state that a run's groups and documents give.
 
     Raises:
@@ -83,7 +89,7 @@ def _of_run(view: View, run: Run) -> State:
     if not run.kind.groups and run.kind is not LABEL:
         said = f"the {run.kind} run {run.name!r} has no groups: give a cluster, topic or label run"
         raise UsageError(said, code="bad-kind", field="source", value=run.name)
-    levels = list(_levels(view, run))
+    levels = list(_levels(view, run, flat))
     groups = {group.number: group for place in range(len(levels)) for group in _groups(view, levels, place)}
     docs, numbers, scores = assignments_of(view.catalog, levels[-1].run)
     docs, first = np.unique(docs, return_index=True)
@@ -93,6 +99,17 @@ def _of_run(view: View, run: Run) -> State:
     state = State(groups, docs, placed, scores[first], levels=names)
     state = without_chains(state) if len(levels) > 1 else state
     return replace_fields(state, groups=told_apart(state.groups, {})[0])
+
+
+def _left_out(view: View, run: Run) -> str | None:
+    """Return a sentence on the labels that a taxonomy leaves out, because a document belongs to one group."""
+    several = [] if run.kind is not LABEL else np.unique(assignments_of(view.catalog, run)[0], return_counts=True)[1]
+    more = [count - 1 for count in several if count > 1]
+    if not more:
+        return None
+    has, belongs = ("has", "it belongs") if len(more) == 1 else ("have", "each belongs")
+    said = f"{counted(len(more), 'document')} {has} several labels, and {belongs} to the group of its likeliest one"
+    return f"{said}: {counted(sum(more), 'label')} left out"
 
 
 def without_chains(state: State) -> State:
@@ -114,14 +131,14 @@ def without_chains(state: State) -> State:
     return replace_fields(state, groups=groups).renumbered(leads)
 
 
-def _levels(view: View, run: Run) -> Iterator[_Level]:
+def _levels(view: View, run: Run, flat: bool) -> Iterator[_Level]:
     """Yield the levels of a run, the coarsest first, with the names, merges and splits that people made.
 
-    A run without levels is one.
+    A run without levels is one, and so is one that is to be flat.
     """
     parts = [part for kind in followers(run.kind) if kind.part and kind.groups for part in _parts(view, run, kind)]
     own = _items(view, run)
-    if not parts:
+    if flat or not parts:
         yield _Level(str(run.kind), run, own, {item.number: item.number for item in own})
         return
     names, computed = [str(part.kind) for part in parts], [_items(view, part) for part in parts]

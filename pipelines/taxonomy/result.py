@@ -7,9 +7,11 @@ from typing import Any
 from ...indexer.errors import out_of_range
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import numbers_by_id
+from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.members import item_sizes
 from ...indexer.store.tabular import Shown
-from ..analysis.group_table import group_row, shortened, tidied
+from ..analysis.group_table import group_row, quotes, shortened, sizes_where, tidied
+from ..analysis.runs import RunDetails
 from .groups import NO_GROUP, Group, Groups, Rule, lock_above, path, totals, walk
 from .stored import LogEntry, load, log_of
 
@@ -102,12 +104,29 @@ class Taxonomy(Shown):
         return {group.number: group for group in self.groups}[number]
 
 
-def taxonomy_table(found: Taxonomy) -> list[dict[str, Any]]:
-    """Return a row for each group, the largest first, and each before those under it; documents include theirs."""
+def taxonomy_table(
+    collection: StoredCollection, details: RunDetails, where: str | None = None
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return a row for each group, the largest first, and each before those under it; documents include theirs.
+
+    With a filter, only the documents that pass it are counted and quoted.
+    """
+    found = read_taxonomy(collection, details.run.name)
+    sizes, whole = {group.number: group.total for group in found.groups}, found.documents
+    if where is not None:
+        sizes, whole = sizes_where(collection, details, where)
+    column = str(details.run.parameters.get("from", ""))
+    kind, colon, name = column.partition(":")
+    corrected = CORRECTION.column(name) if colon and kind == LABEL.name else None
+
+    def texts(group: TaxonomyGroup) -> list[str]:
+        own = [shortened(text) for text in group.examples] if where is None else []
+        return own or quotes(collection, details, group.number, where, corrected)
+
     nested = any(group.level for group in found.groups)  # else each path is a name
     return tidied([
         group_row(
-            group.number, group.name, group.total, found.documents, [shortened(text) for text in group.examples],
+            group.number, group.name, sizes.get(group.number, 0), whole, texts(group),
             path=group.path if nested else "", description=group.description, rule=group.rule,
         )
         for group in _by_size(found.groups, None)

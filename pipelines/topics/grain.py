@@ -15,7 +15,7 @@ import numpy as np
 from ...indexer.progress import Notify, silent
 from ..analysis.describe import silhouettes
 from ..analysis.neighbours import one_thread, sample_rows
-from ..cluster.choice import FEW, LEAD, LEAST_SIZE, STEP, Point, choose_k, k_curve, points_of
+from ..cluster.choice import ALIKE, FEW, LEAD, LEAST_SIZE, STEP, Point, choose_k, is_clear, k_curve, points_of
 from ..cluster.kmeans import Fitted, fit_from, fit_kmeans, nearest
 from .layers import Layer, persistent_size
 
@@ -23,11 +23,6 @@ WINDOW = 3
 """Where persistence decides, a third to three times as many groups as in the most persistent layer may be suggested."""
 AGREE = 0.95
 """A best score is also the best silhouette if it has at least this share of the largest one."""
-ALIKE = 0.9
-"""Scores of this share of the best count as equal: refits of the same k differ by as much."""
-SPREAD, STEADY, APART = 2, 0.6, 0.01
-"""A suggestion is clear if equal scores span at most a factor of 2, refits agree by an ARI of 0.6 or more, and the
-silhouette is more than rounding makes of texts that are all alike."""
 SAMPLE = 5_000
 RESTARTS = 3
 
@@ -68,8 +63,7 @@ class Suggestion:
     @property
     def clear(self) -> bool:
         """Whether other numbers of groups are clearly worse, and the groups come back with other seeds."""
-        steady = self.grain.stability >= STEADY and self.grain.silhouette >= APART
-        return self.high <= SPREAD * self.low and steady
+        return is_clear(self.low, self.high, self.grain)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values for the report of a run."""

@@ -17,7 +17,7 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import LABEL as LABEL_RUN
-from ...indexer.store.run_writing import NewRun, Snapshot, write_run
+from ...indexer.store.run_writing import NewRun, Snapshot
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.examples import LabelledExample, check_labels
@@ -25,7 +25,18 @@ from ..label.labels import Label, softmax
 from ..label.margins import Margins
 from ..label.notes import notes_of
 from ..label.outcome import LabelReport, apply_corrections, closeness, decide
-from ..label.run import LIBRARIES, _documents, _items, _measured, _parameters, _report, _truths, begin_run, label_texts
+from ..label.run import (
+    LIBRARIES,
+    _documents,
+    _items,
+    _measured,
+    _parameters,
+    _report,
+    _truths,
+    begin_run,
+    label_texts,
+    write_labels,
+)
 from ..label.settings import LabelSettings
 from .biencoder.examples import Examples, groups_of
 from .biencoder.fit import Fit, check_libraries, fit_biencoder, load_base
@@ -138,8 +149,8 @@ def label_by_examples(
         seconds=seconds, items=_items(labels, numbers), assignments=(docs[chosen], numbers, scores),
         arrays={"documents": docs, **closeness(shares, False, settings.least)},
     )  # fmt: skip
-    report = replace(report, changed=write_run(collection, new, snapshot, replace=settings.replace))
-    return replace(report, notes=notes_of(report, settings, None, False, truths.notes))
+    report, others = write_labels(collection, new, snapshot, settings, report)
+    return replace(report, notes=notes_of(report, settings, None, False, [*others, *truths.notes]))
 
 
 def _one_hot(examples: Sequence[LabelledExample], names: list[str]) -> np.ndarray:

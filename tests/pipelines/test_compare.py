@@ -158,7 +158,7 @@ def test_the_command(themed: Collection, sonde: Command) -> None:
     ran = sonde("compare", themed.path, "--cluster", 0, "--cluster", 1, "--run", "four", "--json")
     assert [side["name"] for side in json.loads(ran.out)["sides"]] == ["0 (four 0)", "1 (four 1)"]
     ran = sonde("compare", themed.path, "--where", "stars = 1", "--where", "stars = 2")
-    assert ran.out.count("\n  by chance (perhaps): all of these terms\n") == 2
+    assert ran.out.count("\n  chance    all of these terms may differ only by chance\n") == 2
     for arguments, words, code in (
         (["--cluster", 0, "--cluster", 9, "--run", "four"], ["no cluster 9", "there are 0, 1, 2, 3"], 2),
         (["--cluster", 0], ["two clusters"], 2),

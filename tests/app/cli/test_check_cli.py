@@ -36,6 +36,24 @@ def test_a_check_prints_counts_and_the_worst_and_is_kept(sonde: Command, shop: P
     assert [json.loads(line)["id"] for line in found.out.splitlines()] == ["3"]
 
 
+def test_non_answers_are_said_found_and_left_out(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    rows = [
+        {"id": str(n), "text": text, "wave": 1}
+        for n, text in enumerate(("Nothing", "n/a", "-", "late trams", "late again"))
+    ]
+    folder = tmp_path / "survey.sonde"
+    assert (
+        "3 of 5 documents look like non-answers"
+        in sonde("index", lines(tmp_path / "a.jsonl", rows), "--to", folder).err
+    )
+    found = sonde("check", folder, "--only", "non-answer", "--name", "empty")
+    assert found.out.splitlines()[:2] == ["     3  no answer", "        0 · 1.00 · says nothing ·  Nothing"]
+    rest = ("--where", "NOT 'no answer' IN \"check:empty\"")
+    assert "2 documents" in sonde("count", folder, "--by", "wave", *rest).out
+    assert sonde("tag", folder, "no answer", "--where", "'no answer' IN \"check:empty\"").code == 0
+    assert "2 documents" in sonde("count", folder, "--by", "wave", "--where", 'NOT "tag:no answer"').out
+
+
 def test_a_check_as_json(sonde: Command, shop: Path) -> None:  # noqa: F811
     told = json.loads(sonde("check", shop, "--kinds", "short", "--json").out)
     assert told == {

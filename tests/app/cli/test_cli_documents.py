@@ -75,10 +75,13 @@ def test_documents_are_counted_by_a_column(sonde: Command, shop: Path) -> None:
         "values": [{"value": 1, "documents": 2}],
     }  # fmt: skip
     assert sonde("count", shop, "--by", "sold", "--mean-of", "stars").out == (
-        "true          2  mean 3\nfalse         1  mean 1\n3 documents, 0 without a value\n"
+        "true          2  mean 3 (sd 2.83, n 2)\nfalse         1  mean 1 (n 1)\n3 documents, 0 without a value\n"
     )
     means = json.loads(sonde("count", shop, "--by", "sold", "--mean-of", "stars", "--json").out)["values"]
-    assert means == [{"value": True, "documents": 2, "mean": 3.0}, {"value": False, "documents": 1, "mean": 1.0}]
+    assert means == [
+        {"value": True, "documents": 2, "mean": 3.0, "n": 2, "sd": pytest.approx(8**0.5)},
+        {"value": False, "documents": 1, "mean": 1.0, "n": 1, "sd": None},
+    ]
 
 
 def test_one_value_that_is_not_listed(sonde: Command, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,9 +54,7 @@ def test_updates_say_what_is_new(sonde: Command, shop: Path, tmp_path: Path) -> 
     ran = sonde("taxonomy", "update", shop)
     assert ran.code == 0, ran.err
     assert ran.out.split()[:2] == ["4", "30"] and ran.out.rstrip().endswith("[proposed]")
-    assert ran.said[-1] == (
-        "taxonomy: 30 documents added, 0 moved, 1 group proposed; 4 of 4 groups kept most of their documents"
-    )
+    assert ran.said[-1] == ("taxonomy: 30 documents added, 0 moved, 1 group proposed; all groups kept their documents")
     assert sonde("taxonomy", shop).out.splitlines()[-1].endswith("[proposed]")
     assert sonde("taxonomy", "accept", shop, "4").code == 0
     assert "[proposed]" not in sonde("taxonomy", shop).out
@@ -104,7 +102,7 @@ def test_what_is_wrong_is_said_in_one_line(sonde: Command, shop: Path, tmp_path:
     assert "newest" not in sonde("taxonomy", shop, "--from", "words", "--name", "my tree", "--replace").err
     sonde("runs", "delete", shop, "my tree")
     refused = {
-        ("taxonomy", shop, "--replace"): "--kind and --replace need --from",
+        ("taxonomy", shop, "--replace"): "--kind, --replace and --flat need --from",
         ("taxonomy", "rename", shop, "2", "two", "words"): "give the group and its new name; put a name with spaces in",
         ("taxonomy", "merge", shop, "1"): "merging needs at least two groups",
         ("taxonomy", "move", shop, "1", "--id", "d1", "--to", "2"): "move needs GROUP or ID, and only one of them",
@@ -238,7 +236,7 @@ def test_an_update_says_how_to_list_documents_in_no_group(sonde: Command, shop: 
     sonde("taxonomy", shop, "--from", "words")
     sonde("index", lines(tmp_path / "more.jsonl", [{"id": "x", "text": "zebra quagga okapi"}]), "--to", shop)
     ran = sonde("taxonomy", "update", shop)
-    assert ran.said[-2].endswith("4 of 4 groups kept most of their documents, 1 new document is in no group")
+    assert ran.said[-2].endswith("all groups kept their documents, 1 new document is in no group")
     assert ran.said[-1] == f"to list the documents in no group: sonde runs show {shop} taxonomy -1"
 
 

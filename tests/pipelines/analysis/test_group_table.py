@@ -118,3 +118,32 @@ def test_the_command_writes_groups_or_some_columns(shop: Collection, sonde: Comm
     sonde("export", shop.path, "--columns", "id,nope").refused("--columns is 'nope': use id, title, text", code=2)
     with pytest.raises(UsageError, match=r"columns is empty"):
         shop.export(tmp_path / "x.csv", columns=[])
+
+
+def test_the_groups_of_a_taxonomy_of_labels_have_quotes_and_hand_coded_texts_come_last(
+    shop: Collection, tmp_path: Path
+) -> None:
+    shop.label(["parcel", "battery", "screen", "refund"])
+    by_hand = {"parcel-1": "battery", "parcel-2": "battery", "parcel-3": "battery"}
+    shop.correct(by_hand)
+    shop.label(["parcel", "battery", "screen", "refund"], replace=True)
+    shop.make_taxonomy("labels")
+    texts = {row["text"] for row in shop.rows() if row["id"] in by_hand}
+    for run in ("labels", "taxonomy:taxonomy"):
+        shop.export_groups(tmp_path / "t.csv", run)
+        table = {row["name"]: row for row in read(tmp_path / "t.csv")}
+        quotes = [table["battery"][f"quote {n}"] for n in (1, 2, 3)]
+        assert all(quotes) and not texts & set(quotes), run
+
+
+def test_counts_and_quotes_are_of_the_documents_that_pass_a_filter(shop: Collection, tmp_path: Path) -> None:
+    shop.cluster("k", k=4, refits=0)
+    shop.make_taxonomy("k")
+    stars = {row["text"]: row["stars"] for row in shop.rows()}
+    for run in ("k", "taxonomy:taxonomy"):
+        assert shop.export_groups(tmp_path / "k.csv", run, where="stars = 1") == 4
+        table = read(tmp_path / "k.csv")
+        assert [(row["documents"], row["share in %"]) for row in table] == [("6", "25.0")] * 4
+        assert {stars[row[f"quote {n}"]] for row in table for n in (1, 2, 3)} == {1}
+    with pytest.raises(UsageError, match="nope"):
+        shop.export_groups(tmp_path / "k.csv", "k", where="nope = 1")

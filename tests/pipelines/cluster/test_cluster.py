@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster_corpus import COPY, collection, made, rows
-from command_line import contents
+from command_line import command, contents
 from other_threads import other_threads
 
 from sonde.app.api import Collection
@@ -364,3 +364,19 @@ def test_class_based_tf_idf_is_the_formula() -> None:
 
 def test_the_corpus_has_copies() -> None:
     assert sum(row["text"] == COPY for row in rows()) == 4
+
+
+def test_a_number_of_clusters_that_is_not_clear_is_said(
+    themes: Collection, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = themes.cluster("auto")
+    assert (found.report["clear"], found.report["equal"][0]) == (True, 3)
+    assert "clear" not in themes.cluster("k3", k=3).report
+    points = [Point(k, 0.1, 0.5, 0.5) for k in (4, 5, 9)]
+    assert choice.clearness(points, 4) == {"clear": False, "equal": [4, 9]}
+    assert choice.clearness([Point(4, 0.1, 0.7, 0.5)], 4)["clear"] and choice.clearness(points, 7) == {}
+    monkeypatch.setattr(choice, "clearness", lambda points, k: {"clear": False, "equal": [3, 7]})
+    ran = command(capsys, monkeypatch)("cluster", themes.path, "--name", "again")
+    assert "again: the number of groups is not clear: 3 to 7 are about equally good" in ran.said
+    themes.merge_clusters([0, 1], "again")
+    assert "clear" not in themes.run("again").run.report

@@ -124,7 +124,7 @@ def test_a_removed_group_leaves_its_documents_to_the_one_above(shop: Collection)
 
 def test_moved_documents_are_locked(shop: Collection) -> None:
     entry = shop.edit_taxonomy("move", ids=["d0", "d1"], where="n >= 38", to="weak")
-    assert entry and entry.said == "moved 4 documents to 3 'weak'" and entry.documents == 3  # d39 was there
+    assert entry and entry.said == "moved 3 documents to 3 'weak'; 1 was there already" and entry.documents == 3  # d39
     assert groups_of(shop, "d0", "d1", "d38", "d39") == [3, 3, 3, 3] and shop.taxonomy().locked == 4
     shop.edit_taxonomy("move", ids=["d2"], to="none", lock=False)
     assert groups_of(shop, "d2") == [-1] and shop.taxonomy().locked == 4
@@ -333,6 +333,25 @@ def test_undoing_leaves_deleted_documents_alone(shop: Collection) -> None:
     found = {one.id: one.number for one in shop.assignments("tree")}
     assert found["d1"] == 1 and "d0" not in found and "other" not in found
     assert shop.taxonomy().locked == 0 and verify(shop.stored) == []
+
+
+def test_a_rule_that_is_replaced_is_named(shop: Collection) -> None:
+    shop.edit_taxonomy("rule", groups=["weak"], where="n = 1")
+    entry = shop.edit_taxonomy("rule", groups=["weak"], where="n = 2")
+    assert entry and entry.said == "replaced the rule of 3 'weak': n = 2; it was: n = 1"
+
+
+def test_labels_that_a_taxonomy_leaves_out_are_counted(shop: Collection) -> None:
+    shop.label({"parcels": "a parcel", "batteries": "a battery"}, multi_label=True, threshold=0.01)
+    said: list[object] = []
+    shop.make_taxonomy("labels", "several", progress=said.append)
+    several = [row["label:labels"] for row in shop.rows() if len(row["label:labels"] or ()) > 1]
+    many = len(several)
+    assert said == [
+        f"note: {many} documents have several labels, and each belongs to the group of its likeliest one: {many} "
+        "labels left out"
+    ]
+    assert shop.taxonomy_log("several")[-1].said.endswith("left out")
 
 
 def test_a_taxonomy_of_a_run_of_labels(shop: Collection) -> None:

@@ -194,7 +194,11 @@ def test_about_how_many_topics_can_be_asked_for(sonde: Command, tmp_path: Path) 
     assert [topic.size for topic in five] == sorted((topic.size for topic in five), reverse=True)
     coarse = {leaf: topic.number for topic in made.topic_run("coarse:five") for leaf in topic.leaves}
     assert all(len({coarse[leaf] for leaf in topic.leaves}) == 1 for topic in five), "inside the coarse ones"
+    shown = sonde("taxonomy", made.path, "--from", "five", "--flat", "--name", "flat")
+    assert (shown.code, len(made.taxonomy("flat").groups)) == (0, len(five))
+    assert len(made.make_taxonomy("five", "deep").groups) > len(five)
     ran = sonde("topics", made.path, "--about", 900, "--name", "many")
+    assert f"many: a taxonomy has the levels too; for these {levels['fine']} topics alone: sonde taxonomy " in ran.err
     assert f"--about 900 gives {levels['fine']} topics: even the fine level has no more groups" in ran.err
     said = "--about chooses the level and the number of topics: leave out --reduce-to"
     sonde("topics", made.path, "--about", 7, "--reduce-to", 3).refused(said, code=2)

@@ -1,0 +1,64 @@
+"""A second wave of answers: label runs that lack it, labels that changed, and corrections of texts that changed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Command
+from small_reviews import encoder, lines, sonde  # noqa: F401  (fixtures)
+from themes import rows
+
+LABELS = ("--labels", "parcel,battery,screen,refund", "--name", "codes")
+
+
+@pytest.fixture
+def shop(sonde: Command, tmp_path: Path) -> Path:  # noqa: F811
+    first: list[dict[str, Any]] = [{"id": row["id"], "text": row["text"]} for row in rows(10)]
+    assert sonde("index", lines(tmp_path / "one.jsonl", first), "--to", tmp_path / "shop.sonde").code == 0
+    assert sonde("label", tmp_path / "shop.sonde", *LABELS).code == 0
+    return tmp_path / "shop.sonde"
+
+
+def second(tmp_path: Path) -> Path:
+    changed = [{"id": f"parcel-{n}", "text": f"battery charge cable {n}"} for n in range(3)]
+    return lines(tmp_path / "two.jsonl", [{"id": "new", "text": "screen display"}, *changed])
+
+
+def test_index_says_which_label_runs_lack_the_new_documents(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    assert (
+        "note: 4 new and changed documents have no label in codes: `sonde label` with the same labels, --name codes "
+        "and --replace labels all documents again; earlier ones can get another label"
+    ) in sonde("index", second(tmp_path), "--to", shop).said
+    assert "have no label" not in sonde("index", second(tmp_path), "--to", shop).err
+
+
+def test_label_says_how_many_earlier_documents_have_another_label(
+    sonde: Command,  # noqa: F811
+    shop: Path,
+    tmp_path: Path,
+) -> None:
+    assert "another label" not in sonde("label", shop, *LABELS, "--replace").err
+    sonde("index", second(tmp_path), "--to", shop)
+    sonde("runs", "correct", shop, "battery-1", "--label", "refund", "--run", "codes")
+    ran = sonde("label", shop, *LABELS, "--replace")
+    assert "note: 5 of 37 earlier documents have another label than in the run that was replaced" in ran.said
+    renamed = sonde("label", shop, "--labels", "parcel,battery,screen,money", "--name", "codes", "--replace")
+    assert "earlier documents have another label" in renamed.err
+
+
+def test_index_names_hand_coded_documents_whose_text_changed(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+    sonde("runs", "correct", shop, "parcel-0", "parcel-1", "screen-1", "--label", "parcel", "--run", "codes")
+    assert (
+        "note: 2 hand-coded documents changed their text but keep their corrections: 'parcel-0', 'parcel-1'; "
+        f"`sonde get {shop} parcel-0 parcel-1` shows them"
+    ) in sonde("index", second(tmp_path), "--to", shop).said
+    assert sonde("get", shop, "parcel-0", "parcel-1").code == 0
+    assert "hand-coded" not in sonde("index", second(tmp_path), "--to", shop).err
+
+
+def test_repeated_texts_of_a_new_collection_are_not_reused(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    rows = [{"id": str(n), "text": "better punctuality" if n < 3 else f"text {n}"} for n in range(5)]
+    first = sonde("index", lines(tmp_path / "a.jsonl", rows), "--to", tmp_path / "c.sonde")
+    assert "), 2 repeated" in first.out
+    more = [{"id": f"n{n}", "text": "better punctuality" if n < 2 else "new"} for n in range(3)]
+    assert "), 2 reused" in sonde("index", lines(tmp_path / "b.jsonl", more), "--to", tmp_path / "c.sonde").out
