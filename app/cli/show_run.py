@@ -124,10 +124,11 @@ def show(
 
 
 def _write_breakdown(
-    opened: "Collection", run: str, by: str, kind: str | None, period: str | None, number: int | None, to: Path,
+    opened: "Collection", run: str, by: str, kind: str | None, period: str | None, item: str | None, to: Path,
     yes: bool, json: bool,
 ) -> None:  # fmt: skip
     """Write a table with a row for each group and class: documents, n, and the share of the class."""
+    number = None if item is None else opened.run(run, kind).number_of(item)
     ask_to_replace(yes, to)
     with progress(quiet=True) as notify:
         rows = opened.export_breakdown(to, run, by, kind, item=number, period=_span(period), progress=notify)
