@@ -22,7 +22,7 @@ from .guard import Guard, KeyFile
 from .hosted import Hosted, Hosts
 from .problems import MEDIA_TYPE, ProblemError
 from .queues import Lanes
-from .schemas import ProblemOut
+from .responses import ProblemOut
 from .settings import ServeSettings
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -40,6 +40,7 @@ class Metrics:
             "sonde_request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS, registry=self._registry
         )
         waiting = Gauge("sonde_waiting", "Searches that wait.", ["collection"], registry=self._registry)
+        writes = Gauge("sonde_writes", "Writes that wait or run.", ["collection"], registry=self._registry)
         self._documents = Gauge(
             "sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry
         )
@@ -53,6 +54,7 @@ class Metrics:
         )  # fmt: skip
         for name, host in hosts.hosted.items():
             waiting.labels(name).set_function(lambda host=host: host.searches.waiting)
+            writes.labels(name).set_function(lambda host=host: len(host.writes.jobs))
         if keys is not None:
             stale = Gauge("sonde_keys_stale", "1 while the key file cannot be used.", registry=self._registry)
             stale.set_function(lambda: keys.stale)

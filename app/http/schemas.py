@@ -1,4 +1,4 @@
-"""Request and response bodies, as OpenAPI shows them. `context` checks the limits that a service can configure."""
+"""Bodies of requests, as OpenAPI shows them. `context` checks the limits that a service can configure."""
 
 import math
 from datetime import date, datetime
@@ -106,77 +106,11 @@ class SimilarRequest(Found):
     text: str | None = Field(None, examples=["Arrived broken, and nobody answers my mails."])
 
 
-class TextRange(BaseModel):
-    """A part of a document: its text and its character offsets in the document's text."""
-
-    start: int
-    end: int
-    text: str
-
-
-class FoundHit(BaseModel):
-    """A document that was found, as `sonde search --json` prints it."""
-
-    model_config = ConfigDict(extra="allow")
-
-    rank: int = Field(ge=1)
-    id: str
-    relevance: float = Field(ge=0, le=1, description="Estimated chance that it answers; comparable under one `where`.")
-    weak: bool = Field(description="Whether the relevance is below the collection's threshold.")
-    score: float = Field(description="Orders the hits of one search; not comparable between searches.")
-    title: str
-    text: str
-    metadata: dict[str, Any]
-    scores: dict[str, float | None] = Field(description="The parts of the score: dense, lexical, rerank.")
-    passage: TextRange = Field(description="The best passage.")
-    excerpt: TextRange = Field(description="The part of the passage to show: at most 300 characters.")
-    copies: list[str] = Field(description="Ids of documents with the same or nearly the same text, left out.")
-
-
-class FusionUsed(BaseModel):
-    """How a hybrid search weighted meaning and words."""
-
-    dense: float = Field(ge=0, le=1, description="Share of the dense half.")
-    words: int = Field(description="Words of the query that are not function words.")
-    cover: float = Field(description="Share of them, weighted by rarity, that the best text has.")
-    rarity: float = Field(description="How rare they are in the collection, 0 to 1.")
-    chosen: bool = Field(description="Whether the share was chosen for this query.")
-    why: str
-
-
-class Hits(BaseModel):
-    """Hits, best first, and details.
-
-    If every hit is weak, the notes begin with "nothing here seems to answer this", or with "no hit is close to this in
-    meaning" if some hits have all the words of the query.
-    """
-
-    query: str
-    mode: str
-    strategy: str
-    notes: list[str]
-    seconds: float
-    loading_seconds: float = Field(description="Time to load models and indexes, not part of `seconds`.")
-    fusion: FusionUsed | None = Field(description="Null if the mode has one half.")
-    tuned: dict[str, float] = Field(description="Settings that `sonde tune` stored and that this search used.")
-    partial: bool = Field(description="Whether a shard did not answer (`sonde serve --on ray`); a note says so.")
-    missing_shards: list[int] = Field(description="The shards that did not answer.")
-    hits: list[FoundHit]
-
-
 class EmbedRequest(Body):
     """Texts to embed with the collection's bi-encoder."""
 
     texts: Texts = Field(min_length=1, examples=[["late delivery"]])
     query: bool = Field(False, description="Embed them as queries, with the model's prompt for those.")
-
-
-class Vectors(BaseModel):
-    """Embeddings in the order of the texts, of length 1 for a normalised model."""
-
-    model: str
-    dimension: int
-    vectors: list[list[float]]
 
 
 def _named(labels: Any) -> Any:
@@ -207,12 +141,6 @@ class LabelRequest(Body):
     )
 
 
-class Labelled(BaseModel):
-    """The labels of each text, in the order of the texts and in the format of `sonde label --text --json`."""
-
-    texts: list[dict[str, Any]]
-
-
 class EntailRequest(BaseModel):
     """Two sentences to test for entailment."""
 
@@ -222,29 +150,11 @@ class EntailRequest(BaseModel):
     hypothesis: Text = Field(examples=["Somebody is making music."])
 
 
-class Judged(BaseModel):
-    """Probabilities that sum to one, and the most likely class."""
-
-    label: str
-    entailment: float
-    neutral: float
-    contradiction: float
-    model: str
-
-
 class RerankRequest(Body):
     """A query and the texts to rank for it."""
 
     query: Text = Field(examples=["the battery died"])
     texts: Texts = Field(min_length=1, examples=[["It stopped working.", "Great phone."]])
-
-
-class Reranked(BaseModel):
-    """The positions of the texts in the request, best first, and the model that scored them."""
-
-    reranker: str
-    unit: str
-    texts: list[dict[str, float]]
 
 
 class Call(Body):
@@ -277,44 +187,6 @@ class PutRequest(Body):
     """Documents to add or replace in one request."""
 
     documents: Annotated[list[DocumentIn], FAIL_FAST] = Field(min_length=1)
-
-
-class Written(BaseModel):
-    """A summary of what was written."""
-
-    added: int
-    replaced: int
-    unchanged: int
-    duplicate_ids: int = Field(
-        description="Documents whose id occurs again later in the request: the last one was kept."
-    )
-    skipped: list[dict[str, str]] = Field(description="Documents that could not be used, and why.")
-
-
-class DocumentOut(BaseModel):
-    """A stored document."""
-
-    id: str
-    title: str
-    text: str
-    metadata: dict[str, Any]
-
-
-class Deleted(BaseModel):
-    """How many documents were deleted."""
-
-    deleted: int
-
-
-class ProblemOut(BaseModel):
-    """Problem details, RFC 9457."""
-
-    type: str = "about:blank"
-    title: str
-    status: int
-    code: str = Field(description="A short, stable name of the error, such as out-of-range.")
-    detail: str
-    errors: list[dict[str, str]] = Field([], description="The invalid fields.")
 
 
 def typed(value: Any) -> Any:

@@ -46,6 +46,7 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
     app.state.context = Context(hosts, settings, Guard(keys, settings.rate), Models(settings.device))
     app.state.metrics = Metrics(hosts, keys)
     app.state.ready = asyncio.Event()
+    app.state.before_stop = hosts.stop
     app.state.routes = [*app.routes, *(route for router in ROUTERS for route in router.routes)]
     for router in ROUTERS:
         app.include_router(router)

@@ -15,6 +15,7 @@ from fastapi.responses import Response
 
 from ....indexer.errors import NOT_UNICODE, NothingToIndexError, SondeError, UsageError, WriterBusyError, as_text
 from ....indexer.ingest import BuildReport
+from ....indexer.progress import Notify, silent
 from ....indexer.upkeep.info import Info
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
@@ -77,7 +78,9 @@ async def write(method: str, body: Call, context: Writer) -> Response:
     """Call a method that writes and return its result. The time limit of searches does not apply to writes."""
     _check_known(method, (*WRITING, "map", "put", "topics"))
     host = context.hosts.find(body.collection)
-    return await host.write(lambda: _answered(host, lambda: host.collection, context, body, method))
+    return await host.writes.run(
+        method, lambda notify: _answered(host, lambda: host.collection, context, body, method, notify)
+    )
 
 
 @router.post("/write/{opened}/{method}", response_model=dict[str, Any], summary="Make or change a topic run or a map")
@@ -85,7 +88,10 @@ async def write_run(opened: str, method: str, body: Call, context: Writer) -> Re
     """Call a method that changes a run; return the name of the created or changed run, or the method's other result."""
     _check_known(method, OF_RUNS.get(opened, ((), ()))[1])
     host = context.hosts.find(body.collection)
-    return await host.write(lambda: _answered(host, lambda: _opened(host, opened, body.run), context, body, method))
+    return await host.writes.run(
+        f"{opened}/{method}",
+        lambda notify: _answered(host, lambda: _opened(host, opened, body.run), context, body, method, notify),
+    )
 
 
 async def _searched(host: Hosted, body: Call, context: Context) -> Response:
@@ -188,10 +194,12 @@ def _check_counts(context: Context, options: Mapping[str, Any], method: str) -> 
         raise ProblemError(422, f"k and offset are {sum(total):,} together; the maximum is {most:,}", "k")
 
 
-def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) -> Any:
+def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any], notify: Notify) -> Any:
     """Return an attribute or a method's result as JSON values; for topics and maps, return the run's name."""
     found: Any = getattr(subject, method)
     if callable(found):
+        told = [name for name in ("progress", "notify") if name in inspect.signature(found).parameters]
+        options |= dict.fromkeys(told, notify)
         if method in WRITING and "by" in inspect.signature(found).parameters:
             options.setdefault("by", "HTTP")
         try:
@@ -208,8 +216,10 @@ def _result(host: Hosted, subject: Any, method: str, options: dict[str, Any]) ->
     return encode(list(found) if isinstance(found, Iterator) else found)
 
 
-def _answered(host: Hosted, of: Callable[[], Any], context: Context, body: Call, method: str) -> Response:
-    """Return a call's result in JSON.
+def _answered(
+    host: Hosted, of: Callable[[], Any], context: Context, body: Call, method: str, notify: Notify = silent
+) -> Response:
+    """Return a call's result in JSON; `notify` receives the progress of the method.
 
     Raises:
         UsageError: An argument is not valid.
@@ -217,7 +227,7 @@ def _answered(host: Hosted, of: Callable[[], Any], context: Context, body: Call,
     """
     with _known_failures(host):
         options = _options(context, body, method)
-        return json_answer(json_bytes({"result": _result(host, of(), method, options)}))
+        return json_answer(json_bytes({"result": _result(host, of(), method, options, notify)}))
 
 
 @contextmanager

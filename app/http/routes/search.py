@@ -15,19 +15,9 @@ from ..answers import answering, json_answer, json_bytes
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted, SearchJob, is_quick
 from ..problems import ProblemError
+from ..responses import Hits, Judged, Labelled, Reranked
 from ..route import CheckedRoute
-from ..schemas import (
-    EntailRequest,
-    Found,
-    Hits,
-    Judged,
-    Labelled,
-    LabelRequest,
-    Reranked,
-    RerankRequest,
-    SearchRequest,
-    SimilarRequest,
-)
+from ..schemas import EntailRequest, Found, LabelRequest, RerankRequest, SearchRequest, SimilarRequest
 from .documents import check_texts
 
 SETTINGS = {field.name for field in fields(SearchSettings)}

@@ -204,7 +204,7 @@ def test_arguments_of_many_kinds(both: tuple[Collection, Collection]) -> None:
 
 
 def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonde.app.http.hosted.WRITE_WAIT", 0.2)
+    monkeypatch.setattr("sonde.app.http.writes.WAIT", 0.2)
     with pytest.raises(NothingToIndexError, match=r"^there is nothing to index: no usable documents \(0 skipped\)$"):
         either.put([])
     with writer_lock(folder), pytest.raises(WriterBusyError, match=r"is being written to by|is writing"):
