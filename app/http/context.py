@@ -190,7 +190,7 @@ class Context:
         """
         most = self.settings.max_filter if field == "where" else self.settings.max_text
         if len(text) > most:
-            raise ProblemError(422, f"{len(text):,} characters; the maximum is {most:,}", field)
+            raise ProblemError(422, f"{len(text):,} characters; the maximum is {most:,}", field, code="out-of-range")
 
     def check_text(self, text: str, field: str) -> None:
         """Reject a text that is too long, blank or not valid Unicode.
@@ -200,9 +200,9 @@ class Context:
         """
         self.check_length(text, field)
         if not text.strip():
-            raise ProblemError(422, "the text is empty", field)
+            raise ProblemError(422, "the text is empty", field, code="empty")
         if not is_unicode(text):
-            raise ProblemError(422, f"the text {NOT_UNICODE}", field)
+            raise ProblemError(422, f"the text {NOT_UNICODE}", field, code="not-unicode")
 
     def check_count(self, count: int, field: str) -> None:
         """Reject a request with too many texts.
@@ -211,7 +211,19 @@ class Context:
             ProblemError: There are too many texts (422).
         """
         if count > self.settings.max_texts:
-            raise ProblemError(422, f"{count:,} entries; the maximum is {self.settings.max_texts:,}", field)
+            said = f"{count:,} entries; the maximum is {self.settings.max_texts:,}"
+            raise ProblemError(422, said, field, code="out-of-range")
+
+    def check_page(self, k: int, offset: int) -> None:
+        """Reject a search for too many hits, with those that it skips.
+
+        Raises:
+            ProblemError: There are too many (422); the error names the number that is to blame.
+        """
+        most = self.settings.max_k
+        if k + offset > most:
+            said = f"k and offset are {k + offset:,} together; the maximum is {most:,}"
+            raise ProblemError(422, said, "k" if k > most else "offset", code="out-of-range")
 
 
 async def context(request: Request) -> Context:

@@ -16,14 +16,42 @@ from pydantic import (
     StringConstraints,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from ...pipelines.label import make_labels
+from .settings import ServeSettings
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+MOST_HITS = ServeSettings().max_k
 FAIL_FAST = Field(fail_fast=True)
 Texts = Annotated[list[Text], FAIL_FAST]
 """A list that is rejected at its first mistake: a million mistakes take seconds to describe."""
+
+
+def number(value: Any) -> Any:
+    """Reject what pydantic would turn into a number: "3" and true.
+
+    Raises:
+        PydanticKnownError: It is text, true or false.
+    """
+    if isinstance(value, bool | str):
+        raise PydanticKnownError("float_type")
+    return value
+
+
+def whole(value: Any) -> Any:
+    """Reject the same for an integer.
+
+    Raises:
+        PydanticKnownError: It is text, true or false.
+    """
+    if isinstance(value, bool | str):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(whole)]
+Number = Annotated[float, BeforeValidator(number)]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
@@ -71,12 +99,18 @@ class Body(BaseModel):
 class Found(Body):
     """Options that all searches share."""
 
-    k: int = Field(10, ge=1, description="Documents to return.")
-    offset: int = Field(0, ge=0, description="Number of top hits to skip.")
+    k: Whole = Field(10, ge=1, description="Documents to return.", json_schema_extra={"maximum": MOST_HITS})
+    offset: Whole = Field(
+        0, ge=0, description=f"Number of top hits to skip; k and offset are at most {MOST_HITS:,} together.",
+        json_schema_extra={"maximum": MOST_HITS - 1},
+    )  # fmt: skip
+    texts: StrictBool = Field(
+        True, description="False: `text` and `passage.text` of each hit are empty; `excerpt` is enough for a list."
+    )
     where: str | None = Field(
         None, description="An SQL condition on metadata, id, title, text, length and language.", examples=["stars <= 2"]
     )
-    threshold: float | None = Field(None, description="Minimum similarity: the cosine, or BM25 with mode lexical.")
+    threshold: Number | None = Field(None, description="Minimum similarity: the cosine, or BM25 with mode lexical.")
 
 
 class SearchRequest(Found):
@@ -85,18 +119,18 @@ class SearchRequest(Found):
     query: Text = Field(description="What to look for.", examples=["the battery died after a week"])
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     fusion: Literal["convex", "rrf"] = "convex"
-    explain: bool = Field(False, description="Explain why each hit matched.")
-    collapse: bool = Field(True, description="Return documents with the same or nearly the same text as one hit.")
-    rerank: bool = Field(False, description="Rerank the best documents with a second stage.")
+    explain: StrictBool = Field(False, description="Explain why each hit matched.")
+    collapse: StrictBool = Field(True, description="Return documents with the same or nearly the same text as one hit.")
+    rerank: StrictBool = Field(False, description="Rerank the best documents with a second stage.")
     rerank_model: Literal["late"] | None = Field(None, description="The second stage; the service has only this one.")
-    rerank_depth: int | None = Field(
+    rerank_depth: Whole | None = Field(
         None, ge=1, le=200, description="Documents that the second stage reads: 50, or the tuned number."
     )
     rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
-    rerank_weight: float | None = Field(None, ge=0, le=1, description="Weight of the second stage's score.")
-    weight: float | None = Field(None, ge=0, le=1, description="Weight of dense search in hybrid mode.")
-    depth: int | None = Field(None, ge=1, le=1_000, description="Passages that dense search passes on to the fusion.")
-    breadth: int | None = Field(None, ge=1, le=10_000, description="efSearch or nprobe of an approximate index.")
+    rerank_weight: Number | None = Field(None, ge=0, le=1, description="Weight of the second stage's score.")
+    weight: Number | None = Field(None, ge=0, le=1, description="Weight of dense search in hybrid mode.")
+    depth: Whole | None = Field(None, ge=1, le=1_000, description="Passages that dense search passes on to the fusion.")
+    breadth: Whole | None = Field(None, ge=1, le=10_000, description="efSearch or nprobe of an approximate index.")
 
 
 class SimilarRequest(Found):
@@ -110,7 +144,7 @@ class EmbedRequest(Body):
     """Texts to embed with the collection's bi-encoder."""
 
     texts: Texts = Field(min_length=1, examples=[["late delivery"]])
-    query: bool = Field(False, description="Embed them as queries, with the model's prompt for those.")
+    query: StrictBool = Field(False, description="Embed them as queries, with the model's prompt for those.")
 
 
 def _named(labels: Any) -> Any:
@@ -132,11 +166,13 @@ class LabelRequest(Body):
         )
     )
     engine: Literal["similarity", "nli", "ensemble"] | None = Field(None, description="The default if left out.")
-    multi_label: bool = Field(False, description="Judge each label by itself: a text may get several labels, or none.")
-    threshold: float | None = Field(None, ge=0, le=1, description="Minimum probability for a label.")
+    multi_label: StrictBool = Field(
+        False, description="Judge each label by itself: a text may get several labels, or none."
+    )
+    threshold: Number | None = Field(None, ge=0, le=1, description="Minimum probability for a label.")
     template: str | None = Field(None, description="NLI's hypothesis.", examples=["This example is {}."])
-    none: bool = Field(False, description="Texts that probably fit no label get the label none of these.")
-    promise: float | None = Field(
+    none: StrictBool = Field(False, description="Texts that probably fit no label get the label none of these.")
+    promise: Number | None = Field(
         None, gt=0, lt=1, description="The same, but at most this share of the fitting texts is refused."
     )
 

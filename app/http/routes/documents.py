@@ -18,7 +18,7 @@ from ..context import CONTENT_TYPE, PROBLEMS, Context, Named, Reader, Writer
 from ..hosted import Hosted
 from ..problems import IN_THE_QUERY, RETRY, ProblemError, busy, problem
 from ..queues import BusyError
-from ..responses import Deleted, DocumentOut, JobOut, Vectors, Written
+from ..responses import Alive, CollectionOut, Deleted, DocumentOut, JobOut, Ready, Vectors, Written
 from ..route import CheckedRoute
 from ..schemas import DocumentIn, EmbedRequest, PutRequest, typed
 
@@ -131,15 +131,18 @@ OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in 
 state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
 
 
-@state_router.head("/health", include_in_schema=False)
-@state_router.get("/health", summary="Is the process alive?", responses=OPEN)
+@state_router.get("/health", response_model=Alive, summary="Is the process alive?", responses=OPEN)
 async def health() -> dict[str, str]:
     """Answer while the event loop is running; no key is required."""
     return {"status": "alive"}
 
 
-@state_router.head("/ready", include_in_schema=False)
-@state_router.get("/ready", summary="Is the service ready to answer searches?", responses=OPEN | {503: PROBLEMS[503]})
+@state_router.get(
+    "/ready",
+    response_model=Ready,
+    summary="Is the service ready to answer searches?",
+    responses=OPEN | {503: PROBLEMS[503]},
+)
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required.
 
@@ -176,7 +179,7 @@ async def jobs(context: Reader) -> Response:
 
 
 @state_router.get(
-    "/collections", response_model=list[dict[str, Any]], summary="The collections and what they hold",
+    "/collections", response_model=list[CollectionOut], summary="The collections and what they hold",
     responses=PROBLEMS,
 )  # fmt: skip
 async def collections(context: Reader) -> Response:
