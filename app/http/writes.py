@@ -123,6 +123,7 @@ class Writes:
             with patience(Patience(max(LEAST_WAIT, WAIT - waited))):
                 return work(job.note)
         except WriterBusyError as error:
+            ending = "gave up its wait for another writer"
             raise self._busy(job, error) from None
         except UnwantedError:
             ending = "was stopped, and stored nothing,"
