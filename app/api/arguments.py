@@ -2,6 +2,7 @@
 
 import builtins
 import inspect
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,7 +82,8 @@ def check_options(options: Iterable[str], known: Iterable[str], method: str, als
         if name not in known:
             near = nearest(name, names := [*known, *also])
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(names)}"
-            raise UsageError(f"{method} has no option {name!r}: {hint}")
+            said = f"{method} has no option {name!r}: {hint}"
+            raise UsageError(said, code="unknown-option", field=name, alternatives=names)
 
 
 def checked_pairs(queries: "Iterable[Query]") -> "list[Query]":
@@ -117,7 +119,7 @@ def checked(method: F) -> F:
         try:
             bound = signature.bind(*given, **options)
         except TypeError as error:  # Python's own message would name a class
-            raise _not_bound(method.__name__, str(error)) from None
+            raise not_bound(method.__name__, signature, error) from None
         try:
             conform(bound, method, but=PROGRESS)
             with _explained(bound.arguments):
@@ -138,8 +140,24 @@ class CallError(UsageError, TypeError):
     code = "wrong-call"
 
 
-def _not_bound(method: str, said: str) -> CallError:
-    return CallError(f"{method}: {said}")
+_NAMED = re.compile(r"(keyword argument|missing a required argument:) '(\w+)'")
+
+
+def not_bound(method: str, signature: inspect.Signature, error: TypeError, hidden: Iterable[str] = ()) -> CallError:
+    """Return the error for a call that does not fit a signature.
+
+    Args:
+        method: The method's name.
+        signature: Its signature.
+        error: What `Signature.bind` raised.
+        hidden: Arguments that the caller cannot give, which the message leaves out.
+    """
+    named = _NAMED.search(str(error))
+    names = [name for name in signature.parameters if name not in ("self", *hidden)]
+    unknown = named is not None and named[1] == "keyword argument"
+    takes = f"; it takes {', '.join(names)}" if names else "; it takes no arguments"
+    said = f"{method}: {error}{takes if unknown else ''}"
+    return CallError(said, field=named[2] if named else None, alternatives=names if unknown else ())
 
 
 @contextmanager

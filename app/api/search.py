@@ -317,7 +317,8 @@ class Searching(Opened):
         key = as_text(id, "id")
         found = self.documents([key])
         if key not in found:
-            raise SondeError(f"there is no document with the id {shown_id(key)}")
+            said = f"there is no document with the id {shown_id(key)}"
+            raise SondeError(said, code="not-found", field="id", value=key)
         return found[key]
 
     def documents(self, ids: Ids) -> dict[str, StoredDocument]:

@@ -233,7 +233,8 @@ def _typed(document: Document, fields: Mapping[str, Field]) -> Document:
         if known == "date" and isinstance(value, str):
             metadata[name] = value = _date(value)
         if known not in (None, "text") and wider_type(known, type_of(value)) == "text":
-            shown = f"{name} of document {document.key!r} is {reprlib.repr(value)}"
+            written = str(value).lower() if isinstance(value, bool | date) else reprlib.repr(value)
+            shown = f"{name} of document {document.key!r} is {written}"
             said = (
                 f"{shown}, and the collection's {name} is of type {known}: give a value of this type, or leave it out"
             )

@@ -46,6 +46,10 @@ def serve(
     queue: Annotated[int, typer.Option("--queue", help="Maximum number of waiting searches; others get 503.")] = 256,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Maximum time for an answer.")] = 30.0,
     allow_host: AllowHost = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", metavar="ORIGIN", help="A web page elsewhere that may use it; needs --keys."),
+    ] = None,
     on: Annotated[
         str | None,
         typer.Option(
@@ -90,10 +94,12 @@ def serve(
     from ..http.service import create_app
     from ..http.settings import ServeSettings, listening
 
-    names = tuple(allow_host or ())
     check_device(device)
     check_elsewhere(on, replicas)
-    settings = ServeSettings(host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=names)
+    settings = ServeSettings(
+        host, port, keys, device, queue=queue, timeout=timeout, rate=rate, allow_host=tuple(allow_host or ()),
+        allow_origin=tuple(allow_origin or ()),
+    )  # fmt: skip
     settings.check_exposure()
     shown = f"[{host}]" if ":" in host else host
     with timed_log():

@@ -22,7 +22,7 @@ from .guard import Guard, KeyFile
 from .hosted import Hosted, Hosts
 from .problems import MEDIA_TYPE, ProblemError
 from .queues import Lanes
-from .schemas import ProblemOut
+from .responses import ProblemOut
 from .settings import ServeSettings
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -40,6 +40,7 @@ class Metrics:
             "sonde_request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS, registry=self._registry
         )
         waiting = Gauge("sonde_waiting", "Searches that wait.", ["collection"], registry=self._registry)
+        writes = Gauge("sonde_writes", "Writes that wait or run.", ["collection"], registry=self._registry)
         self._documents = Gauge(
             "sonde_documents", "Documents in the collection.", ["collection"], registry=self._registry
         )
@@ -53,6 +54,7 @@ class Metrics:
         )  # fmt: skip
         for name, host in hosts.hosted.items():
             waiting.labels(name).set_function(lambda host=host: host.searches.waiting)
+            writes.labels(name).set_function(lambda host=host: len(host.writes.jobs))
         if keys is not None:
             stale = Gauge("sonde_keys_stale", "1 while the key file cannot be used.", registry=self._registry)
             stale.set_function(lambda: keys.stale)
@@ -188,7 +190,7 @@ class Context:
         """
         most = self.settings.max_filter if field == "where" else self.settings.max_text
         if len(text) > most:
-            raise ProblemError(422, f"{len(text):,} characters; the maximum is {most:,}", field)
+            raise ProblemError(422, f"{len(text):,} characters; the maximum is {most:,}", field, code="out-of-range")
 
     def check_text(self, text: str, field: str) -> None:
         """Reject a text that is too long, blank or not valid Unicode.
@@ -198,9 +200,9 @@ class Context:
         """
         self.check_length(text, field)
         if not text.strip():
-            raise ProblemError(422, "the text is empty", field)
+            raise ProblemError(422, "the text is empty", field, code="empty")
         if not is_unicode(text):
-            raise ProblemError(422, f"the text {NOT_UNICODE}", field)
+            raise ProblemError(422, f"the text {NOT_UNICODE}", field, code="not-unicode")
 
     def check_count(self, count: int, field: str) -> None:
         """Reject a request with too many texts.
@@ -209,7 +211,19 @@ class Context:
             ProblemError: There are too many texts (422).
         """
         if count > self.settings.max_texts:
-            raise ProblemError(422, f"{count:,} entries; the maximum is {self.settings.max_texts:,}", field)
+            said = f"{count:,} entries; the maximum is {self.settings.max_texts:,}"
+            raise ProblemError(422, said, field, code="out-of-range")
+
+    def check_page(self, k: int, offset: int) -> None:
+        """Reject a search for too many hits, with those that it skips.
+
+        Raises:
+            ProblemError: There are too many (422); the error names the number that is to blame.
+        """
+        most = self.settings.max_k
+        if k + offset > most:
+            said = f"k and offset are {k + offset:,} together; the maximum is {most:,}"
+            raise ProblemError(422, said, "k" if k > most else "offset", code="out-of-range")
 
 
 async def context(request: Request) -> Context:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError, nearest
@@ -15,15 +14,12 @@ from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
 from ..api.elsewhere import searched_on
-from ..api.functions import Patience, patience
 from ..api.opening import UNREADABLE, Opening, open_sound
 from .problems import ProblemError
-from .queues import Lane, Lanes, MicroBatcher
+from .queues import Lanes, MicroBatcher
 from .settings import ServeSettings
+from .writes import Job, Writes
 
-T = TypeVar("T")
-WRITE_WAIT = 10.0
-"""Seconds that a write waits for another process. Writes of a collection have a thread of their own, which may wait."""
 QUICK_HITS = 100
 """Hits, including those left out, up to which a search is quick: 100 take a few milliseconds, 1,000 about 50."""
 QUICK_FILTER = 1_000
@@ -90,7 +86,7 @@ class Hosted:
     Attributes:
         name: Its name in requests.
         searches: Its searches.
-        writes: The lane in which its writes run one at a time.
+        writes: Its writes.
         problem: The code of the error if it could not be used when it was last checked; otherwise empty.
         warm: Whether its model and its indexes were loaded.
     """
@@ -100,7 +96,7 @@ class Hosted:
         self.name, self.problem, self.warm = opening.name, "", False
         self.opening, self._said = opening, ""
         self.searches = Searches(lambda: self.collection, lanes, settings, self.note)
-        self.writes = Lane(f"write-{opening.name}", threads=1, waiting=settings.queue)
+        self.writes = Writes(opening.name, settings.queue)
 
     @property
     def collection(self) -> Collection:
@@ -146,15 +142,6 @@ class Hosted:
         with suppress(Exception), self.looked_at():
             list(self.collection.search_many("warm", k=1))
             self.warm, self.problem, self._said = True, "", ""
-
-    async def write(self, work: Callable[[], T]) -> T:
-        """Run a write after those before it; it waits up to `WRITE_WAIT` seconds while another process writes."""
-
-        def waiting() -> T:
-            with patience(Patience(WRITE_WAIT)):
-                return work()
-
-        return await self.writes.run(waiting)
 
 
 class Hosts:
@@ -239,6 +226,16 @@ class Hosts:
     def problems(self) -> dict[str, str]:
         """The collections that could not be used when they were last checked, with the code of the error."""
         return {name: host.problem for name, host in self.hosted.items() if host.problem}
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The writes that wait or run, of all collections."""
+        return [job for host in self.hosted.values() for job in host.writes.jobs]
+
+    def stop(self) -> None:
+        """Say in the log which writes the end of the service waits for."""
+        for host in self.hosted.values():
+            host.writes.stop()
 
     async def close(self) -> None:
         """Answer the waiting searches and finish writes; drop the rest of the work."""

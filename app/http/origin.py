@@ -19,6 +19,7 @@ from ...indexer.errors import UsageError, arg
 from .problems import MEDIA_TYPE
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)\.?(?::\d{1,5})?", re.ASCII)
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)(?::\d{1,5})?", re.ASCII)
 _EVERYWHERE = ("0.0.0.0", "::")
 _READS = ("GET", "HEAD", "OPTIONS")
 
@@ -31,6 +32,7 @@ class Names:
         bound: The address on which the service listens. If it is an address for all networks, any IP address is a name
             of the service: a page can never make a browser send one of these that is not its own.
         allowed: Further names, such as that of a reverse proxy; pages under them are pages of the service.
+        origins: Origins of other pages that may use it, such as http://localhost:3000.
 
     Raises:
         UsageError: A name is not valid.
@@ -38,12 +40,19 @@ class Names:
 
     bound: str = "127.0.0.1"
     allowed: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.allowed:
             if host_name(name) is None or host_name(name) != _bare(name):
                 said = f"{arg('allow_host')} is {name!r}: give a bare name such as search.example.org"
                 raise UsageError(said, code="invalid", field="allow_host", value=name)
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                said = (
+                    f"{arg('allow_origin')} is {origin!r}: give an origin such as http://localhost:3000, without a path"
+                )
+                raise UsageError(said, code="invalid", field="allow_origin", value=origin)
 
     def answers_for(self, host: str | None) -> bool:
         """Return whether a Host header names this service; the port does not matter."""
@@ -84,9 +93,10 @@ class OwnPages:
     from another page may be followed.
     """
 
-    def __init__(self, app: ASGIApp, names: Names) -> None:
+    def __init__(self, app: ASGIApp, names: Names, way: str = "add --allow-host NAME") -> None:
         self.app = app
         self.names = names
+        self.way = way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 421 (another host) or 403 (another page)."""
@@ -104,15 +114,16 @@ class OwnPages:
             return _other_host(", ".join(hosts))
         origin = headers.get("origin")
         if origin is not None:
-            return None if self._own(origin, hosts[0]) else _other_page(origin)
+            return None if self._own(origin, hosts[0]) else _other_page(origin, self.way)
         site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode")
         follows_link = mode == "navigate" and scope.get("method", "GET") in _READS
-        return None if site in ("none", "same-origin") or follows_link else _other_page("another site")
+        return None if site in ("none", "same-origin") or follows_link else _other_page("another site", self.way)
 
     def _own(self, origin: str, host: str) -> bool:
         try:
             parts = urlsplit(origin)
-            return parts.netloc.lower() == host.lower() or self.names.trusts(parts.hostname)
+            same = parts.netloc.lower() == host.lower() or origin in self.names.origins
+            return same or self.names.trusts(parts.hostname)
         except ValueError:
             return False
 
@@ -131,8 +142,8 @@ def _other_host(host: str) -> Response:
     return _refused(421, "Misdirected Request", "wrong-host", said)
 
 
-def _other_page(page: str) -> Response:
-    said = f"a web page of {reprlib.repr(page)} may not use this service: if it is yours, add --allow-host NAME"
+def _other_page(page: str, way: str) -> Response:
+    said = f"a web page of {reprlib.repr(page)} may not use this service: if it is yours, {way}"
     return _refused(403, "Forbidden", "wrong-origin", said)
 
 

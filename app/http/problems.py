@@ -21,9 +21,49 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/problem+json"
 RETRY = {"Retry-After": "1"}
 """Header of an answer to which a client may try again: the seconds to wait."""
-CODES = {422: UsageError.code, 409: WriterBusyError.code, 500: SondeError.code, 503: "busy"}
-"""Default error codes by status; any other status uses its HTTP name."""
+CODES = {
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "request-timeout",
+    409: WriterBusyError.code,
+    413: "request-entity-too-large",
+    415: "unsupported-media-type",
+    422: UsageError.code,
+    429: "too-many-requests",
+    500: SondeError.code,
+    503: "busy",
+}
+"""Default error codes by status; the names of HTTP's own differ between versions of Python."""
 FAILED = "the service failed: see its log"
+KINDS: Mapping[str, tuple[str | None, str]] = {
+    "bool_type": ("give true or false", "wrong-type"),
+    "dict_type": ("give an object", "wrong-type"),
+    "extra_forbidden": (None, "unknown-option"),
+    "finite_number": ("give a finite number", "out-of-range"),
+    "float_type": ("give a number", "wrong-type"),
+    "greater_than": ("give a number above {gt}", "out-of-range"),
+    "greater_than_equal": ("give {ge} or more", "out-of-range"),
+    "int_from_float": ("give a whole number", "wrong-type"),
+    "int_parsing": ("give a whole number", "wrong-type"),
+    "int_type": ("give a whole number", "wrong-type"),
+    "less_than": ("give a number below {lt}", "out-of-range"),
+    "less_than_equal": ("give {le} or less", "out-of-range"),
+    "list_type": ("give a list", "wrong-type"),
+    "literal_error": ("use {expected}", "unknown-option"),
+    "missing": ("this field is required", "missing-option"),
+    "model_attributes_type": ("give an object", "wrong-type"),
+    "model_type": ("give an object", "wrong-type"),
+    "no_value": (None, "wrong-type"),
+    "string_too_long": ("give {max_length} characters or fewer", "out-of-range"),
+    "string_too_short": ("the text is empty", "empty"),
+    "string_type": ("give a text", "wrong-type"),
+    "too_many": (None, "out-of-range"),
+    "too_short": ("give at least {min_length}", "empty"),
+}
+"""What to do about a value that does not fit the body, without words of Python, and the code; by pydantic's kind."""
 ON_DISK = {
     "no-collection": (503, "the collection is not available: its folder was moved or removed"),
     "disk-full": (507, "the disk of the service is full: nothing was written"),
@@ -63,7 +103,7 @@ def problem(
 ) -> JSONResponse:  # fmt: skip
     """Return a problem document; `errors` lists the invalid fields, `code` names the error."""
     title = HTTPStatus(status).phrase
-    code = code or CODES.get(status) or title.lower().replace(" ", "-")
+    code = code or CODES.get(status, SondeError.code)
     body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "code": code}
     body |= {"detail": detail} | ({"errors": errors} if errors else {})
     return JSONResponse(body, status, headers, MEDIA_TYPE)
@@ -85,6 +125,7 @@ def register(app: "FastAPI") -> None:
     app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(TimeoutError, _late)
     app.add_middleware(Unbroken)
+    app.add_middleware(Heads)
 
 
 def _problem(_: Request, error: Any) -> JSONResponse:
@@ -95,14 +136,17 @@ def _problem(_: Request, error: Any) -> JSONResponse:
 def _invalid(request: Request, error: Any) -> JSONResponse:
     errors = [_described(request, found) for found in error.errors()[:20]]
     first = errors[0]
-    whole = error.errors()[0]["type"] == "extra_forbidden"
-    return problem(422, first["problem"] if whole else f"{first['field']}: {first['problem']}", errors)
+    kind = error.errors()[0]["type"]
+    whole = kind == "extra_forbidden"
+    said = first["problem"] if whole else f"{first['field']}: {first['problem']}"
+    return problem(422, said, errors, code=KINDS.get(kind, (None, UsageError.code))[1])
 
 
 def _described(request: Request, found: Mapping[str, Any]) -> dict[str, str]:
     """Return the invalid field and a description of the problem."""
     place, kind = found["loc"], found["type"]
-    said = str(found["msg"])
+    wanted, _ = KINDS.get(kind, (None, None))
+    said = wanted.format(**found.get("ctx", {})) if wanted else str(found["msg"])
     if kind == "extra_forbidden":
         near = nearest(place[-1], known := _fields_beside(request, place))
         hint = f": did you mean {near!r}?" if near else f": use {', '.join(known)}" if known else ""
@@ -155,7 +199,8 @@ def _methods(request: Request, path: str) -> list[str]:
     """Return the methods of all routes of a path; Starlette's error has those of the first one."""
     scope = {**request.scope, "path": path}
     routes = [route for route in request.app.state.routes if route.matches(scope)[0] != Match.NONE]
-    return sorted({method for route in routes for method in getattr(route, "methods", None) or ()})
+    found = {method for route in routes for method in getattr(route, "methods", None) or ()}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))  # see `Heads`
 
 
 def _failed(_: Request, error: Any) -> JSONResponse:
@@ -176,6 +221,24 @@ def _busy(_: Request, __: Any) -> JSONResponse:
 
 def _late(_: Request, __: Any) -> JSONResponse:
     return busy("the answer took too long: try again, or ask for less")
+
+
+class Heads:
+    """Middleware that answers HEAD wherever GET is allowed: with the same headers, and no body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on as GET, and send its answer without the body."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def bare(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self.app({**scope, "method": "GET"}, receive, bare)
 
 
 class Unbroken:

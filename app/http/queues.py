@@ -32,11 +32,11 @@ class Lane:
         """Run a blocking function in a thread and return its result.
 
         If the caller is cancelled, work that waits is dropped. Work that has begun keeps its thread, so that no more
-        than that many threads ever work. If it only reads, it ends at its next `check_wanted`.
+        than that many threads ever work. If it only reads, or `wanted` is given, it ends at its next `check_wanted`.
 
         Args:
             work: What to run.
-            wanted: Whether anybody still waits for the result, for work that has several callers.
+            wanted: Whether anybody still waits for the result, for work that has several callers or that writes.
 
         Raises:
             BusyError: Too many calls are waiting.
@@ -44,20 +44,15 @@ class Lane:
         if len(self._begun) >= self._most:
             raise BusyError
         loop, left = asyncio.get_running_loop(), threading.Event()
-        future = self._threads.submit(self._watched(work, wanted or (lambda: not left.is_set())))
+        if self._reads and wanted is None:
+            wanted = lambda: not left.is_set()  # noqa: E731
+        future = self._threads.submit(work if wanted is None else _watched(work, wanted))
         self._begun.add(future)
         future.add_done_callback(lambda done: self._ended(loop, done))
         try:
             return await asyncio.wrap_future(future)
         finally:
             left.set()
-
-    def _watched(self, work: Callable[[], T], wanted: Callable[[], bool]) -> Callable[[], T]:
-        def watched() -> T:
-            with while_wanted(wanted):
-                return work()
-
-        return watched if self._reads else work
 
     def _ended(self, loop: asyncio.AbstractEventLoop, done: "Future[T]") -> None:
         if not loop.is_closed():
@@ -71,6 +66,14 @@ class Lane:
         """Drop what waits, and wait at most `seconds` for what has begun; return whether it ended."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         return not wait([each for each in self._begun if not each.cancelled()], seconds).not_done
+
+
+def _watched(work: Callable[[], T], wanted: Callable[[], bool]) -> Callable[[], T]:
+    def watched() -> T:
+        with while_wanted(wanted):
+            return work()
+
+    return watched
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,9 +247,9 @@ def _named(
     try:
         bound = signature.bind(None, *arguments, **options).arguments
     except TypeError as error:
-        from ..api.arguments import CallError
+        from ..api.arguments import not_bound
 
-        raise CallError(f"{method}: {error}") from None
+        raise not_bound(method, signature, error) from None
     named = {name: value for name, value in bound.items() if name != "self"}
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
     return named | dict(named.pop(rest, {})) if rest else named

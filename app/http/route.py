@@ -1,8 +1,11 @@
 """A route that checks before it reads and stops when nobody waits: key, kind of body, size, patience, then the work."""
 
 import asyncio
+import gzip
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+import re
+import reprlib
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -11,6 +14,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
+from ...indexer.errors import nearest
 from .context import Context, reader, writer
 from .guard import Rights
 from .problems import ProblemError
@@ -18,6 +22,9 @@ from .settings import ServeSettings
 
 NOBODY = 499
 """Status in the metrics for a client that left before its answer; nobody receives it."""
+PACKED, LEVEL, QUICK = 1_000, 1, 20_000
+"""Bytes from which on an answer is compressed, how hard, and up to how many it is done at once: 20 kB take 0.2 ms."""
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 LARGE = 50_000
 """Bytes of a body from which on a thread reads it as JSON."""
 MOST_SIGNS = 250_000
@@ -32,6 +39,7 @@ class CheckedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler with these checks before it."""
         handler, rights = super().get_route_handler(), rights_of(self.dependant)
+        known = _query_names(self.dependant)
         wants_body = self.body_field is not None
 
         async def checked(request: Request) -> Response:
@@ -39,6 +47,7 @@ class CheckedRoute(APIRoute):
             if rights:
                 context.guard.admit(request, rights)
                 _check_address(request)
+                _check_query(request, known)
             if wants_body:
                 _check_kind(request)
             try:
@@ -46,7 +55,7 @@ class CheckedRoute(APIRoute):
                 received._body = await _read(request, context.settings)
                 if wants_body:
                     received._json = await _parsed(context, received._body)
-                return await _until_gone(handler(received), request)
+                return await _packed(await _until_gone(handler(received), request), request)
             except ClientDisconnect:
                 return Response(status_code=NOBODY)
 
@@ -59,6 +68,12 @@ def rights_of(dependant: Dependant) -> Rights | None:
     return "write" if writer in calls else "read" if reader in calls else None
 
 
+def _query_names(dependant: Dependant) -> list[str]:
+    """Return the names that the query string of a route may have."""
+    inner = [name for each in dependant.dependencies for name in _query_names(each)]
+    return [field.alias for field in dependant.query_params] + inner
+
+
 def _check_address(request: Request) -> None:
     """Refuse an address whose bytes are not UTF-8: they would be replaced, and another document would be meant."""
     given = request.scope.get("raw_path", b"") + b"?" + request.scope["query_string"]
@@ -66,6 +81,44 @@ def _check_address(request: Request) -> None:
         unquote_to_bytes(given).decode()
     except UnicodeDecodeError:
         raise ProblemError(400, "the address is not valid UTF-8: percent-encode its UTF-8 bytes") from None
+
+
+def _check_query(request: Request, known: Sequence[str]) -> None:
+    """Refuse a query string with an unknown name, which would be ignored, or with one twice, of which one would be.
+
+    Raises:
+        ProblemError: It has one (422).
+    """
+    names = [name for name, _ in request.query_params.multi_items()]
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            use = f"did you mean {near!r}?" if near else f"use {', '.join(known)}" if known else "this route takes none"
+            said = f"there is no option {reprlib.repr(name)} in the query string: {use}"
+            raise ProblemError(422, said, name, code="unknown-option")
+        if names.count(name) > 1:
+            raise ProblemError(
+                422, f"{name} is in the query string more than once: give it once", name, code="repeated"
+            )
+
+
+async def _packed(answer: Response, request: Request) -> Response:
+    """Compress an answer with gzip if its client takes that and it is large enough, outside the event loop."""
+    if len(answer.body) < PACKED:
+        return answer
+    answer.headers.add_vary_header("Accept-Encoding")
+    if _GZIP.search(request.headers.get("accept-encoding", "")) is None:
+        return answer
+    body = bytes(answer.body)
+    small = (
+        await asyncio.to_thread(gzip.compress, body, LEVEL, mtime=0)
+        if len(body) > QUICK
+        else gzip.compress(body, LEVEL, mtime=0)
+    )
+    answer.body = small
+    answer.headers["content-encoding"] = "gzip"
+    answer.headers["content-length"] = str(len(small))
+    return answer
 
 
 def _check_kind(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Request and response bodies, as OpenAPI shows them. `context` checks the limits that a service can configure."""
+"""Bodies of requests, as OpenAPI shows them. `context` checks the limits that a service can configure."""
 
 import math
 from datetime import date, datetime
@@ -16,14 +16,42 @@ from pydantic import (
     StringConstraints,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from ...pipelines.label import make_labels
+from .settings import ServeSettings
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+MOST_HITS = ServeSettings().max_k
 FAIL_FAST = Field(fail_fast=True)
 Texts = Annotated[list[Text], FAIL_FAST]
 """A list that is rejected at its first mistake: a million mistakes take seconds to describe."""
+
+
+def number(value: Any) -> Any:
+    """Reject what pydantic would turn into a number: "3" and true.
+
+    Raises:
+        PydanticKnownError: It is text, true or false.
+    """
+    if isinstance(value, bool | str):
+        raise PydanticKnownError("float_type")
+    return value
+
+
+def whole(value: Any) -> Any:
+    """Reject the same for an integer.
+
+    Raises:
+        PydanticKnownError: It is text, true or false.
+    """
+    if isinstance(value, bool | str):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(whole)]
+Number = Annotated[float, BeforeValidator(number)]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
@@ -71,12 +99,18 @@ class Body(BaseModel):
 class Found(Body):
     """Options that all searches share."""
 
-    k: int = Field(10, ge=1, description="Documents to return.")
-    offset: int = Field(0, ge=0, description="Number of top hits to skip.")
+    k: Whole = Field(10, ge=1, description="Documents to return.", json_schema_extra={"maximum": MOST_HITS})
+    offset: Whole = Field(
+        0, ge=0, description=f"Number of top hits to skip; k and offset are at most {MOST_HITS:,} together.",
+        json_schema_extra={"maximum": MOST_HITS - 1},
+    )  # fmt: skip
+    texts: StrictBool = Field(
+        True, description="False: `text` and `passage.text` of each hit are empty; `excerpt` is enough for a list."
+    )
     where: str | None = Field(
         None, description="An SQL condition on metadata, id, title, text, length and language.", examples=["stars <= 2"]
     )
-    threshold: float | None = Field(None, description="Minimum similarity: the cosine, or BM25 with mode lexical.")
+    threshold: Number | None = Field(None, description="Minimum similarity: the cosine, or BM25 with mode lexical.")
 
 
 class SearchRequest(Found):
@@ -85,18 +119,18 @@ class SearchRequest(Found):
     query: Text = Field(description="What to look for.", examples=["the battery died after a week"])
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     fusion: Literal["convex", "rrf"] = "convex"
-    explain: bool = Field(False, description="Explain why each hit matched.")
-    collapse: bool = Field(True, description="Return documents with the same or nearly the same text as one hit.")
-    rerank: bool = Field(False, description="Rerank the best documents with a second stage.")
+    explain: StrictBool = Field(False, description="Explain why each hit matched.")
+    collapse: StrictBool = Field(True, description="Return documents with the same or nearly the same text as one hit.")
+    rerank: StrictBool = Field(False, description="Rerank the best documents with a second stage.")
     rerank_model: Literal["late"] | None = Field(None, description="The second stage; the service has only this one.")
-    rerank_depth: int | None = Field(
+    rerank_depth: Whole | None = Field(
         None, ge=1, le=200, description="Documents that the second stage reads: 50, or the tuned number."
     )
     rerank_budget: str | None = Field(None, description="Time for the second stage.", examples=["300ms"])
-    rerank_weight: float | None = Field(None, ge=0, le=1, description="Weight of the second stage's score.")
-    weight: float | None = Field(None, ge=0, le=1, description="Weight of dense search in hybrid mode.")
-    depth: int | None = Field(None, ge=1, le=1_000, description="Passages that dense search passes on to the fusion.")
-    breadth: int | None = Field(None, ge=1, le=10_000, description="efSearch or nprobe of an approximate index.")
+    rerank_weight: Number | None = Field(None, ge=0, le=1, description="Weight of the second stage's score.")
+    weight: Number | None = Field(None, ge=0, le=1, description="Weight of dense search in hybrid mode.")
+    depth: Whole | None = Field(None, ge=1, le=1_000, description="Passages that dense search passes on to the fusion.")
+    breadth: Whole | None = Field(None, ge=1, le=10_000, description="efSearch or nprobe of an approximate index.")
 
 
 class SimilarRequest(Found):
@@ -106,77 +140,11 @@ class SimilarRequest(Found):
     text: str | None = Field(None, examples=["Arrived broken, and nobody answers my mails."])
 
 
-class TextRange(BaseModel):
-    """A part of a document: its text and its character offsets in the document's text."""
-
-    start: int
-    end: int
-    text: str
-
-
-class FoundHit(BaseModel):
-    """A document that was found, as `sonde search --json` prints it."""
-
-    model_config = ConfigDict(extra="allow")
-
-    rank: int = Field(ge=1)
-    id: str
-    relevance: float = Field(ge=0, le=1, description="Estimated chance that it answers; comparable under one `where`.")
-    weak: bool = Field(description="Whether the relevance is below the collection's threshold.")
-    score: float = Field(description="Orders the hits of one search; not comparable between searches.")
-    title: str
-    text: str
-    metadata: dict[str, Any]
-    scores: dict[str, float | None] = Field(description="The parts of the score: dense, lexical, rerank.")
-    passage: TextRange = Field(description="The best passage.")
-    excerpt: TextRange = Field(description="The part of the passage to show: at most 300 characters.")
-    copies: list[str] = Field(description="Ids of documents with the same or nearly the same text, left out.")
-
-
-class FusionUsed(BaseModel):
-    """How a hybrid search weighted meaning and words."""
-
-    dense: float = Field(ge=0, le=1, description="Share of the dense half.")
-    words: int = Field(description="Words of the query that are not function words.")
-    cover: float = Field(description="Share of them, weighted by rarity, that the best text has.")
-    rarity: float = Field(description="How rare they are in the collection, 0 to 1.")
-    chosen: bool = Field(description="Whether the share was chosen for this query.")
-    why: str
-
-
-class Hits(BaseModel):
-    """Hits, best first, and details.
-
-    If every hit is weak, the notes begin with "nothing here seems to answer this", or with "no hit is close to this in
-    meaning" if some hits have all the words of the query.
-    """
-
-    query: str
-    mode: str
-    strategy: str
-    notes: list[str]
-    seconds: float
-    loading_seconds: float = Field(description="Time to load models and indexes, not part of `seconds`.")
-    fusion: FusionUsed | None = Field(description="Null if the mode has one half.")
-    tuned: dict[str, float] = Field(description="Settings that `sonde tune` stored and that this search used.")
-    partial: bool = Field(description="Whether a shard did not answer (`sonde serve --on ray`); a note says so.")
-    missing_shards: list[int] = Field(description="The shards that did not answer.")
-    hits: list[FoundHit]
-
-
 class EmbedRequest(Body):
     """Texts to embed with the collection's bi-encoder."""
 
     texts: Texts = Field(min_length=1, examples=[["late delivery"]])
-    query: bool = Field(False, description="Embed them as queries, with the model's prompt for those.")
-
-
-class Vectors(BaseModel):
-    """Embeddings in the order of the texts, of length 1 for a normalised model."""
-
-    model: str
-    dimension: int
-    vectors: list[list[float]]
+    query: StrictBool = Field(False, description="Embed them as queries, with the model's prompt for those.")
 
 
 def _named(labels: Any) -> Any:
@@ -198,19 +166,15 @@ class LabelRequest(Body):
         )
     )
     engine: Literal["similarity", "nli", "ensemble"] | None = Field(None, description="The default if left out.")
-    multi_label: bool = Field(False, description="Judge each label by itself: a text may get several labels, or none.")
-    threshold: float | None = Field(None, ge=0, le=1, description="Minimum probability for a label.")
+    multi_label: StrictBool = Field(
+        False, description="Judge each label by itself: a text may get several labels, or none."
+    )
+    threshold: Number | None = Field(None, ge=0, le=1, description="Minimum probability for a label.")
     template: str | None = Field(None, description="NLI's hypothesis.", examples=["This example is {}."])
-    none: bool = Field(False, description="Texts that probably fit no label get the label none of these.")
-    promise: float | None = Field(
+    none: StrictBool = Field(False, description="Texts that probably fit no label get the label none of these.")
+    promise: Number | None = Field(
         None, gt=0, lt=1, description="The same, but at most this share of the fitting texts is refused."
     )
-
-
-class Labelled(BaseModel):
-    """The labels of each text, in the order of the texts and in the format of `sonde label --text --json`."""
-
-    texts: list[dict[str, Any]]
 
 
 class EntailRequest(BaseModel):
@@ -222,29 +186,11 @@ class EntailRequest(BaseModel):
     hypothesis: Text = Field(examples=["Somebody is making music."])
 
 
-class Judged(BaseModel):
-    """Probabilities that sum to one, and the most likely class."""
-
-    label: str
-    entailment: float
-    neutral: float
-    contradiction: float
-    model: str
-
-
 class RerankRequest(Body):
     """A query and the texts to rank for it."""
 
     query: Text = Field(examples=["the battery died"])
     texts: Texts = Field(min_length=1, examples=[["It stopped working.", "Great phone."]])
-
-
-class Reranked(BaseModel):
-    """The positions of the texts in the request, best first, and the model that scored them."""
-
-    reranker: str
-    unit: str
-    texts: list[dict[str, float]]
 
 
 class Call(Body):
@@ -277,44 +223,6 @@ class PutRequest(Body):
     """Documents to add or replace in one request."""
 
     documents: Annotated[list[DocumentIn], FAIL_FAST] = Field(min_length=1)
-
-
-class Written(BaseModel):
-    """A summary of what was written."""
-
-    added: int
-    replaced: int
-    unchanged: int
-    duplicate_ids: int = Field(
-        description="Documents whose id occurs again later in the request: the last one was kept."
-    )
-    skipped: list[dict[str, str]] = Field(description="Documents that could not be used, and why.")
-
-
-class DocumentOut(BaseModel):
-    """A stored document."""
-
-    id: str
-    title: str
-    text: str
-    metadata: dict[str, Any]
-
-
-class Deleted(BaseModel):
-    """How many documents were deleted."""
-
-    deleted: int
-
-
-class ProblemOut(BaseModel):
-    """Problem details, RFC 9457."""
-
-    type: str = "about:blank"
-    title: str
-    status: int
-    code: str = Field(description="A short, stable name of the error, such as out-of-range.")
-    detail: str
-    errors: list[dict[str, str]] = Field([], description="The invalid fields.")
 
 
 def typed(value: Any) -> Any:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,12 +33,15 @@ def timed_log() -> Iterator[None]:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     loggers = [logging.getLogger(name) for name in ("sonde", "uvicorn")]
+    before = loggers[0].level
+    loggers[0].setLevel(logging.INFO)
     for each in loggers:
         each.addHandler(handler)
         each.propagate = False  # the MCP SDK has a handler of its own for all loggers
     try:
         yield
     finally:
+        loggers[0].setLevel(before)
         for each in loggers:
             each.removeHandler(handler)
             each.propagate = True
@@ -55,6 +58,7 @@ class Server(uvicorn.Server):
         super().__init__(uvicorn.Config(app, log_config=None, log_level="warning", timeout_graceful_shutdown=SHUTDOWN))
         self._settings = settings
         self._ready: asyncio.Event = app.state.ready
+        self._before_stop: Callable[[], None] = getattr(app.state, "before_stop", lambda: None)
         self._settled = False
         self._stuck: dict[Any, float] = {}
         self.unfinished = 0
@@ -86,6 +90,11 @@ class Server(uvicorn.Server):
             if each in oldest or now - since[each] > self._settings.receive:
                 each.transport.abort()
         self._stuck = since
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Say what it waits for, then stop."""
+        self._before_stop()
+        await super().shutdown(sockets)
 
     async def _wait_tasks_to_complete(self) -> None:
         try:

@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 
 from . import problems
 from .context import Context, Measured, Metrics, Models
@@ -23,6 +24,8 @@ ROUTERS = (search.router, search.judge_router, documents.router, runs.router, me
 OPEN = ("/health", "/ready")
 """Routes that need no key."""
 
+WAY = "put both behind one proxy, so that they have the same origin, or add --allow-origin ORIGIN (see docs/http.md)"
+"""What to do about a web page elsewhere."""
 AGAIN = 10.0
 """Seconds after which the service tries again to load a collection that it could not load."""
 
@@ -41,18 +44,25 @@ def create_app(hosts: Hosts, settings: ServeSettings) -> FastAPI:
         lifespan=_lifespan,
         redoc_url=None,
         redirect_slashes=False,  # it would redirect before the key is checked, and from https to http behind a proxy
+        generate_unique_id_function=lambda route: route.name,
         docs_url=None,  # its page would load scripts from another site
     )
     app.state.context = Context(hosts, settings, Guard(keys, settings.rate), Models(settings.device))
     app.state.metrics = Metrics(hosts, keys)
     app.state.ready = asyncio.Event()
+    app.state.before_stop = hosts.stop
     app.state.routes = [*app.routes, *(route for router in ROUTERS for route in router.routes)]
     for router in ROUTERS:
         app.include_router(router)
     _describe(app, keys=keys is not None)
-    app.add_middleware(OwnPages, names=settings.names)
+    app.add_middleware(OwnPages, names=settings.names, way=WAY)
     app.add_middleware(Measured, metrics=app.state.metrics)
     problems.register(app)
+    if settings.allow_origin:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=settings.allow_origin, allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=("Authorization", "Content-Type"), expose_headers=("Retry-After",),
+        )  # fmt: skip
     return app
 
 

@@ -41,6 +41,7 @@ class ServeSettings:
         timeout: Seconds after which a request fails with 503.
         rate: Requests per second for each key, or for each address if no key is required; None: no limit.
         allow_host: Further names under which the service answers; see `Names`.
+        allow_origin: Origins of web pages elsewhere that may use the service; requires `keys`.
         connections: Maximum number of open connections; beyond it, those that have waited longest are closed.
         receive: Seconds within which the headers of a request must arrive, and then its body.
 
@@ -62,6 +63,7 @@ class ServeSettings:
     timeout: float = 30.0
     rate: float | None = None
     allow_host: tuple[str, ...] = ()
+    allow_origin: tuple[str, ...] = ()
     connections: int = 500
     receive: float = 20.0
 
@@ -78,14 +80,19 @@ class ServeSettings:
     @property
     def names(self) -> Names:
         """The names under which the service answers."""
-        return Names(self.host, self.allow_host)
+        return Names(self.host, self.allow_host, self.allow_origin)
 
     def check_exposure(self) -> None:
-        """Check that a service reachable from other machines has keys.
+        """Check that a service reachable from other machines or from other web pages has keys.
 
         Raises:
-            UsageError: `host` is not a loopback address and there are no keys.
+            UsageError: `host` is not a loopback address or other pages are allowed, and there are no keys.
         """
+        if self.keys is None and self.allow_origin:
+            raise UsageError(
+                "--allow-origin lets web pages use the service, so it needs --keys FILE: "
+                "`sonde serve key FILE --name NAME` creates one"
+            )
         if self.keys is None and not is_loopback(self.host):
             raise UsageError(
                 f"listening on {self.host} lets other machines in, so it needs --keys FILE: "

@@ -25,7 +25,7 @@ from ..store.integrity import sweep
 from ..store.late import want
 from ..store.lock import QUEUE, let_in, writer_lock
 from ..store.members import Seen
-from ..store.patience import Patience
+from ..store.patience import AGAIN, Patience
 from ..store.retyping import GIVEN_TYPES, Retyped, retype_fields
 from ..store.writing import declare_fields, delete_documents
 from ..wording import counted, shown_id
@@ -33,8 +33,6 @@ from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
 from .run import Run
 
-AGAIN = Patience(600.0)
-"""How long a run that made room for another writer waits for its own next turn."""
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
 FEW = 20

@@ -3,22 +3,23 @@
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ..encoder import Encoder, Tokens, TokenVectors
+from ..encoder import Encoder, ModelSpec, Tokens, TokenVectors
 from ..errors import SondeError
 from ..late import LEAST, LateIndex, LateWriter, key, one_thread_each
 from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.late import LATE_BUILT, is_wanted, late_folder, live_passages, uncovered, want
-from ..store.lock import writer_lock
+from ..store.lock import is_awaited, let_in, writer_lock
 from ..store.passages import passage_texts
+from ..store.patience import AGAIN
 from .chunker import passage_text
 from .late_estimate import report_estimate
 
@@ -174,15 +175,31 @@ class LateFollower:
 def build_late(collection: StoredCollection, notify: Notify = silent) -> LateReport:
     """Embed the tokens of all passages that the late index of a collection lacks; keep one from now on.
 
-    If it is killed, the same call continues after the last batch.
+    If it is killed, the same call continues after the last batch. Between two batches, it lets others write.
 
     Raises:
-        SondeError: Another process is writing, the disk is full, or the model is not available or has no tokens.
+        SondeError: Another process is writing, the disk is full, the model is not available or has no tokens, or
+            others changed it meanwhile.
     """
-    encoder = collection.encoder
-    with writer_lock(collection.path), closing(Catalog.open(collection.catalog_path, write=True)) as catalog:
-        want(catalog, True)
-        return fill_late(collection.path, catalog, encoder, notify)
+    encoder, folder, began = collection.encoder, collection.path, time.monotonic()
+    embedded, again = 0, False
+    while True:
+        with (
+            writer_lock(folder, AGAIN if again else None),
+            closing(Catalog.open(collection.catalog_path, write=True)) as catalog,
+        ):
+            if again and ModelSpec.from_dict(catalog.get("model")).fingerprint != encoder.spec.fingerprint:
+                raise SondeError(f"the model of {folder} was changed meanwhile: run the same command again")
+            if again and not is_wanted(catalog):  # others removed it meanwhile
+                return replace(late_report(folder, catalog, encoder.spec.fingerprint), removed=True)
+            want(catalog, True)
+            embedded, whole = _fill(
+                folder, catalog, encoder, notify, embedded, estimated=again, room=lambda: is_awaited(folder)
+            )
+            if whole:
+                return _reported(folder, catalog, encoder, notify, embedded, began)
+        let_in(folder, AGAIN)
+        again = True
 
 
 def fill_late(
@@ -190,18 +207,43 @@ def fill_late(
 ) -> LateReport:
     """Do the work of `build_late`; the caller holds the lock, and may have reported an estimate."""
     began = time.monotonic()
+    embedded, _ = _fill(folder, catalog, encoder, notify, 0, estimated=estimated, room=lambda: False)
+    return _reported(folder, catalog, encoder, notify, embedded, began)
+
+
+def _fill(
+    folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify, before: int, *, estimated: bool,
+    room: Callable[[], bool],
+) -> tuple[int, bool]:  # fmt: skip
+    """Embed the passages that the index lacks, until `room` says that another writer waits.
+
+    What waits for the codec is only in memory, so nobody is let in before there is one.
+
+    Returns:
+        How many passages are embedded, with those `before`, and whether none is left.
+    """
     follower = LateFollower(folder, catalog, encoder)
     rows, digests = uncovered(catalog, _index(late_folder(folder, catalog.epoch()), encoder))
     if not estimated:
         report_estimate(catalog, rows, len(rows), encoder, notify)
-    for done, some in enumerate(in_late_batches(len(rows)), 1):
+    done = 0
+    for some in in_late_batches(len(rows)):
         embed_for_late(follower, rows[some], [digests[place] for place in some.tolist()])
-        notify(Progress("late index", min(done * AT_ONCE, len(rows)), len(rows), "passages"))
+        done += len(some)
+        notify(Progress("late index", before + done, before + len(rows), "passages"))
+        if done < len(rows) and not follower.waits and room():
+            return before + done, False
     follower.finish()
+    return before + done, True
+
+
+def _reported(
+    folder: Path, catalog: Catalog, encoder: Encoder, notify: Notify, embedded: int, began: float
+) -> LateReport:
     report = late_report(folder, catalog, encoder.spec.fingerprint)
-    if len(rows) and not report.covered:
+    if embedded and not report.covered:
         notify("the late index has too few tokens to learn from: for now, passages are embedded in each search")
-    return replace(report, embedded=len(rows), seconds=time.monotonic() - began)
+    return replace(report, embedded=embedded, seconds=time.monotonic() - began)
 
 
 def in_late_batches(count: int) -> Iterable[np.ndarray]:

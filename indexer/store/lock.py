@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 POLL_SECONDS = 0.05
+OWN_THREAD = "another thread of this program"
+"""Who holds a lock, in the message of an error, if it is this process."""
 QUEUE = "writer.queue"
 """A second lock: who waits for the first holds it, and so a long run knows that somebody waits."""
 COLLECTION = "collection.json"
@@ -217,7 +219,7 @@ def holder_of(note: Path) -> str:
     held = _note(note)
     if held is None:
         return "another process"
-    who = "another thread of this program" if held[0] == os.getpid() else f"process {held[0]}"
+    who = OWN_THREAD if held[0] == os.getpid() else f"process {held[0]}"
     return f"{who} since {held[1]}"
 
 

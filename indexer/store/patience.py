@@ -19,6 +19,8 @@ class Patience:
 NONE = Patience()
 USUAL = Patience(30.0)
 """How long a writer waits by default."""
+AGAIN = Patience(600.0)
+"""How long a run that made room for another writer waits for its own next turn."""
 PATIENCE: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 

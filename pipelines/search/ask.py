@@ -84,6 +84,8 @@ def ask(
         SondeError: The model is not available.
     """
     question = as_text(question, "question")
+    if not question.strip():
+        raise UsageError("the question is empty: say what to ask", code="empty", field="question")
     if mode not in ("dense", "hybrid"):
         raise UsageError(f"answers are judged by their cosine, which the mode {mode!r} has not: use dense or hybrid")
     SearchSettings(threshold=threshold).check()

@@ -31,7 +31,7 @@ class Facet:
     Attributes:
         name: The name used in filters: a metadata field, "label:RUN" and so on.
         type: "text", "integer", "real", "boolean", "date" or "list".
-        documents: Number of documents that have a value.
+        documents: Number of documents that have a value; for a tag, that of all documents, which have true or false.
         low: The smallest number or the earliest date; None if the field has neither.
         high: The largest number or the latest date; None if the field has neither.
         choices: (value, documents) of a text, list or boolean field with few distinct values, most frequent first.
@@ -131,7 +131,8 @@ def _runs(view: View) -> Iterable[Facet]:
         choices, paths = _ordered(found)[:LISTED], ()
         if run.kind.nested:
             choices, paths = _in_tree(choices, lineages(view.catalog, run).values())
-        facet = Facet(name, kind, run.documents, choices=tuple(choices), run=True, paths=paths)
+        having = total if types[name] == "boolean" else run.documents  # each document has a tag or has it not
+        facet = Facet(name, kind, having, choices=tuple(choices), run=True, paths=paths)
         found_of[run.kind, run.name] = run, facet
     newest = sorted(found_of.values(), key=lambda pair: -found_of.get(_main(pair[0]), pair)[0].number)
     for run, facet in newest:

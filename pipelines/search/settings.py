@@ -207,7 +207,7 @@ class SearchSettings:
         if self.rerank:
             check_reranker_name(self.rerank_model)
         elif self.rerank_model is not None or self.rerank_budget is not None:
-            said = f"{arg('rerank_model')} and {arg('rerank_budget')} need {arg('rerank')}: set it to True"
+            said = f"{arg('rerank_model')} and {arg('rerank_budget')} need {arg('rerank')}: use it too"
             raise UsageError(said, code="conflict", field="rerank")
 
 

@@ -95,7 +95,11 @@ def load(catalog: Catalog, name: str | None = None, *, documents: bool = True) -
         said = "there is no taxonomy in this collection: make one from a run with `sonde taxonomy C --from RUN`, "
         said += "or begin with an empty group, `sonde taxonomy add C NAME`"
         raise SondeError(said, code="not-found", field="taxonomy", value=name)
-    run = find_run(catalog, TAXONOMY, name)
+    try:
+        run = find_run(catalog, TAXONOMY, name)
+    except SondeError as error:
+        error.field = "taxonomy"
+        raise
     try:
         return _loaded(catalog, run, documents)
     except (ValueError, TypeError, KeyError, AttributeError) as error:

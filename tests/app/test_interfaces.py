@@ -61,7 +61,7 @@ def test_http() -> None:
     served: list[Any] = [route for router in ROUTERS for route in router.routes]
     routes = {f"{method} {route.path.split('/{')[0]}" for route in served for method in route.methods}
     assert named(COLUMNS["HTTP"]) == routes - {
-        "POST /read", "POST /write", "GET /health", "HEAD /health", "GET /ready", "HEAD /ready", "GET /metrics",
+        "POST /read", "POST /write", "GET /health", "GET /ready", "GET /metrics", "GET /jobs",
     }  # fmt: skip
     remote = {*READING, *WRITING, *OF_RUNS} | MADE_BY_HAND
     for python, http in zip(COLUMNS["Python"], COLUMNS["HTTP"], strict=True):

@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse, Response
 
 from ....indexer.document import Document
 from ....indexer.errors import NothingToIndexError, TooManyFieldsError
+from ....indexer.progress import Notify
 from ....indexer.store.view import StoredDocument
 from ...api.functions import json_value
 from ...api.opening import UNREADABLE
@@ -17,8 +18,9 @@ from ..context import CONTENT_TYPE, PROBLEMS, Context, Named, Reader, Writer
 from ..hosted import Hosted
 from ..problems import IN_THE_QUERY, RETRY, ProblemError, busy, problem
 from ..queues import BusyError
+from ..responses import Alive, CollectionOut, Deleted, DocumentOut, JobOut, Ready, Vectors, Written
 from ..route import CheckedRoute
-from ..schemas import Deleted, DocumentIn, DocumentOut, EmbedRequest, PutRequest, Vectors, Written, typed
+from ..schemas import DocumentIn, EmbedRequest, PutRequest, typed
 
 router = APIRouter(tags=["documents"], responses=PROBLEMS, route_class=CheckedRoute)
 Id = Annotated[str, Query(description="The document's id.")]
@@ -46,21 +48,21 @@ async def put_documents(body: PutRequest, context: Writer) -> Response:
     context.check_count(len(body.documents), "documents")
     for place, document in enumerate(body.documents):
         context.check_text(document.text + document.title, f"documents.{place}.text")
-    return await host.write(lambda: answering(_written)(host, body.documents))
+    return await host.writes.run("put", lambda notify: answering(_written)(host, body.documents, notify))
 
 
 @router.delete("/documents/{id:path}", response_model=Deleted, summary="Delete a document")
 async def delete_document(id: str, context: Writer, collection: Named = None) -> Response:
     """Delete a document; searches that start after the response do not find it."""
     host = context.hosts.find(collection)
-    return await host.write(lambda: answering(_deleted)(host, id))
+    return await host.writes.run("delete", lambda _: answering(_deleted)(host, id))
 
 
 @router.delete("/documents", response_model=Deleted, summary="Delete a document by an id with any characters")
 async def delete_document_by_id(id: Id, context: Writer, collection: Named = None) -> Response:
     """Delete a document, also one whose id ends with a slash or holds a line break."""
     host = context.hosts.find(collection)
-    return await host.write(lambda: answering(_deleted)(host, id))
+    return await host.writes.run("delete", lambda _: answering(_deleted)(host, id))
 
 
 @router.post("/embed", response_model=Vectors, summary="Embed texts with the collection's bi-encoder")
@@ -113,10 +115,10 @@ def _document(given: DocumentIn, fields: Mapping[str, str]) -> Document:
     return Document(given.text, given.title, given.id, metadata, origin=given.id)
 
 
-def _written(host: Hosted, given: list[DocumentIn]) -> dict[str, Any]:
+def _written(host: Hosted, given: list[DocumentIn], notify: Notify) -> dict[str, Any]:
     fields = host.collection.fields()
     try:
-        report = host.collection.put([_document(each, fields) for each in given])
+        report = host.collection.put([_document(each, fields) for each in given], progress=notify)
     except (NothingToIndexError, TooManyFieldsError) as error:
         raise ProblemError(422, str(error), "documents") from None
     skipped = [{"id": row.origin, "reason": row.reason} for row in report.skipped_rows]
@@ -129,15 +131,18 @@ OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in 
 state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
 
 
-@state_router.head("/health", include_in_schema=False)
-@state_router.get("/health", summary="Is the process alive?", responses=OPEN)
+@state_router.get("/health", response_model=Alive, summary="Is the process alive?", responses=OPEN)
 async def health() -> dict[str, str]:
     """Answer while the event loop is running; no key is required."""
     return {"status": "alive"}
 
 
-@state_router.head("/ready", include_in_schema=False)
-@state_router.get("/ready", summary="Is the service ready to answer searches?", responses=OPEN | {503: PROBLEMS[503]})
+@state_router.get(
+    "/ready",
+    response_model=Ready,
+    summary="Is the service ready to answer searches?",
+    responses=OPEN | {503: PROBLEMS[503]},
+)
 async def ready(request: Request) -> Response:
     """Answer 200 once models and indexes are loaded, 503 before; no key is required.
 
@@ -167,8 +172,14 @@ async def metrics(request: Request, context: Reader) -> Response:
     return Response(await context.quick(request.app.state.metrics.text), media_type=CONTENT_TYPE)
 
 
+@state_router.get("/jobs", response_model=list[JobOut], summary="The writes that wait or run", responses=PROBLEMS)
+async def jobs(context: Reader) -> Response:
+    """Return every write that has no answer yet: its method, how long it has taken, and how far it is."""
+    return json_answer(json_bytes([job.to_dict() for job in context.hosts.jobs]))
+
+
 @state_router.get(
-    "/collections", response_model=list[dict[str, Any]], summary="The collections and what they hold",
+    "/collections", response_model=list[CollectionOut], summary="The collections and what they hold",
     responses=PROBLEMS,
 )  # fmt: skip
 async def collections(context: Reader) -> Response:

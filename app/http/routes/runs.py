@@ -12,39 +12,38 @@ from ..answers import answering
 from ..context import PROBLEMS, Context, Named, Reader
 from ..hosted import Hosted
 from ..problems import ON_DISK, ProblemError
+from ..responses import Groups, MapPage, RunOut
 from ..route import CheckedRoute
 
 router = APIRouter(tags=["runs"], responses=PROBLEMS, route_class=CheckedRoute)
 RunName = Annotated[str | None, Query(description="The run's name; the newest one if left out.")]
 
 
-@router.get(
-    "/runs", response_model=list[dict[str, Any]], summary="All runs: clusterings, topic models, labellings, maps"
-)
+@router.get("/runs", response_model=list[RunOut], summary="All runs: clusterings, topic models, labellings, maps")
 async def runs(context: Reader, collection: Named = None) -> Response:
     """Return every run with its parameters, versions and report."""
     return await context.slow(answering(_runs), context.hosts.find(collection))
 
 
-@router.get("/clusters", response_model=dict[str, Any], summary="The clusters of a run")
+@router.get("/clusters", response_model=Groups, summary="The clusters of a run")
 async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> Response:
     """Return the clusters with their size, terms and the documents nearest to the centre."""
     return await _items(context, CLUSTER, run, collection)
 
 
-@router.get("/topics", response_model=dict[str, Any], summary="The topics of a run")
+@router.get("/topics", response_model=Groups, summary="The topics of a run")
 async def topics(context: Reader, run: RunName = None, collection: Named = None) -> Response:
     """Return the topics with their terms and representative documents; the run `fine:NAME` is a level of one."""
     return await _items(context, TOPIC, run, collection)
 
 
-@router.get("/labels", response_model=dict[str, Any], summary="The labels of a run")
+@router.get("/labels", response_model=Groups, summary="The labels of a run")
 async def labels(context: Reader, run: RunName = None, collection: Named = None) -> Response:
     """Return the labels of a label run and the number of documents with each label."""
     return await _items(context, LABEL, run, collection)
 
 
-@router.get("/map", response_model=dict[str, Any], summary="Where a map puts the documents")
+@router.get("/map", response_model=MapPage, summary="Where a map puts the documents")
 async def places(
     context: Reader,
     run: RunName = None,

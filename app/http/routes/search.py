@@ -1,6 +1,7 @@
 """Routes for searching, and for judging texts that are not in a collection."""
 
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,9 @@ from ..answers import answering, json_answer, json_bytes
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted, SearchJob, is_quick
 from ..problems import ProblemError
+from ..responses import Hits, Judged, Labelled, Reranked
 from ..route import CheckedRoute
-from ..schemas import (
-    EntailRequest,
-    Found,
-    Hits,
-    Judged,
-    Labelled,
-    LabelRequest,
-    Reranked,
-    RerankRequest,
-    SearchRequest,
-    SimilarRequest,
-)
+from ..schemas import EntailRequest, Found, LabelRequest, RerankRequest, SearchRequest, SimilarRequest
 from .documents import check_texts
 
 SETTINGS = {field.name for field in fields(SearchSettings)}
@@ -41,7 +32,8 @@ async def search(body: SearchRequest, context: Reader) -> Response:
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
     settings = _settings(context, body)
-    return json_answer(await context.in_time(host.searches.submit(SearchJob(body.query, settings, _rendered))))
+    job = SearchJob(body.query, settings, partial(_rendered, texts=body.texts))
+    return json_answer(await context.in_time(host.searches.submit(job)))
 
 
 @router.post("/similar", response_model=Hits, summary="Find what is most similar to a document or a text")
@@ -57,8 +49,12 @@ async def similar(body: SimilarRequest, context: Reader) -> Response:
     return await run(answering(_similar), host, body, settings)
 
 
-def answer(results: Results) -> dict[str, Any]:
-    """Return results as JSON values."""
+def answer(results: Results, *, texts: bool = True) -> dict[str, Any]:
+    """Return results as JSON values; without `texts`, each hit has only its excerpt."""
+    hits = [hit.to_dict() for hit in results]
+    if not texts:
+        for hit in hits:
+            hit["text"] = hit["passage"]["text"] = ""
     return {
         "query": results.query,
         "mode": results.mode,
@@ -70,20 +66,20 @@ def answer(results: Results) -> dict[str, Any]:
         "tuned": dict(results.tuned),
         "partial": results.partial,
         "missing_shards": list(results.missing_shards),
-        "hits": [hit.to_dict() for hit in results],
+        "hits": hits,
     }
 
 
-def _rendered(results: Results) -> bytes:
-    return json_bytes(answer(results))
+def _rendered(results: Results, *, texts: bool) -> bytes:
+    return json_bytes(answer(results, texts=texts))
 
 
 def _similar(host: Hosted, body: SimilarRequest, settings: SearchSettings) -> dict[str, Any]:
     given = {name: getattr(settings, name) for name in ("k", "offset", "where", "threshold")}
     try:
         if body.text is not None:
-            return answer(host.collection.like(body.text, **given))
-        return answer(host.collection.similar(body.id or "", **given))
+            return answer(host.collection.like(body.text, **given), texts=body.texts)
+        return answer(host.collection.similar(body.id or "", **given), texts=body.texts)
     except UsageError:
         raise
     except SondeError as error:
@@ -92,9 +88,7 @@ def _similar(host: Hosted, body: SimilarRequest, settings: SearchSettings) -> di
 
 def _settings(context: Context, body: Found) -> SearchSettings:
     """Return the settings that a body has fields for, checked, also against the limits of the service."""
-    if body.k + body.offset > context.settings.max_k:
-        total, most = body.k + body.offset, context.settings.max_k
-        raise ProblemError(422, f"k and offset are {total:,} together; the maximum is {most:,}", "k")
+    context.check_page(body.k, body.offset)
     if body.where is not None:
         context.check_text(body.where, "where")
     settings = SearchSettings(**{name: value for name, value in body if name in SETTINGS})
@@ -117,7 +111,8 @@ async def label(body: LabelRequest, context: Reader) -> Response:
     host = context.hosts.find(body.collection)
     check_texts(context, body.texts, "texts")
     if len(body.labels) > MOST_LABELS:
-        raise ProblemError(422, f"{len(body.labels):,} labels; the maximum is {MOST_LABELS}", "labels")
+        said = f"{len(body.labels):,} labels; the maximum is {MOST_LABELS}"
+        raise ProblemError(422, said, "labels", code="out-of-range")
     for name, description in body.labels.items():
         context.check_text(name + " " + description, f"labels.{name[:40]}")
     return await context.slow(answering(_label), context, host, body)

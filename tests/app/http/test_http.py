@@ -62,6 +62,29 @@ def test_similar_by_id_and_by_text(client: TestClient, local: Collection) -> Non
     assert [hit["id"] for hit in by_text["hits"]] == [hit.id for hit in local.like("screen broke", where="stars < 5")]
 
 
+@pytest.mark.parametrize(("path", "body"), [("/search", {"query": "battery"}), ("/similar", {"id": "1"})])
+def test_hits_without_their_texts(client: TestClient, path: str, body: dict[str, Any]) -> None:
+    whole = client.post(path, json=body).json()["hits"]
+    short = client.post(path, json=body | {"texts": False}).json()["hits"]
+    assert all(hit["text"] and hit["passage"]["text"] for hit in whole)
+    for hit in whole:
+        hit["text"] = hit["passage"]["text"] = ""
+    assert short == whole and all(hit["excerpt"]["text"] for hit in short)
+
+
+def test_a_large_answer_is_compressed_for_who_takes_it(client: TestClient) -> None:
+    body = {"query": "battery", "explain": True}
+    plain = client.post("/search", json=body, headers={"accept-encoding": "identity"})
+    small = client.post("/search", json=body, headers={"accept-encoding": "br, gzip"})
+    assert (plain.headers.get("content-encoding"), small.headers["content-encoding"]) == (None, "gzip")
+    assert plain.headers["vary"] == small.headers["vary"] == "Accept-Encoding"
+    assert int(small.headers["content-length"]) < len(plain.content) / 2
+    assert small.json()["hits"] == plain.json()["hits"]
+    refusing = client.post("/search", json=body, headers={"accept-encoding": "gzip;q=0"})
+    assert "content-encoding" not in refusing.headers
+    assert "content-encoding" not in client.get("/documents/1").headers
+
+
 def test_searches_that_come_together_are_answered_together(folder: Path, local: Collection) -> None:
     batches: list[int] = []
     with client_of(folder) as client:

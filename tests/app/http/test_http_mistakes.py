@@ -16,7 +16,7 @@ MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
     "an empty query": ("/search", {"query": "  "}, 422, "query", ("empty",)),
     "a query of 200,000 characters": ("/search", {"query": "x" * 200_000}, 422, "query", ("100,000",)),
     "half a surrogate pair": ("/search", '{"query": "a\\ud800"}', 422, "query", ("unicode",)),
-    "k of 0": ("/search", {"query": "a", "k": 0}, 422, "k", ()),
+    "k of 0": ("/search", {"query": "a", "k": 0}, 422, "k", ("k: give 1 or more",)),
     "k of a million": ("/search", {"query": "a", "k": 10**6}, 422, "k", ("1,000",)),
     "k as text": ("/search", {"query": "a", "k": "many"}, 422, "k", ()),
     "a mode that is none": ("/search", {"query": "a", "mode": "psychic"}, 422, "mode", ("hybrid",)),
@@ -30,7 +30,7 @@ MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
         ("the text is not valid Unicode: write it in UTF-8",),
     ),
     "a call without a query": ("/read/search", {}, 422, "query", ("missing a required argument: 'query'",)),
-    "a deep offset": ("/read/search", {"options": {"query": "a", "offset": 999}}, 422, "k", ("1,009", "1,000")),
+    "a deep offset": ("/read/search", {"options": {"query": "a", "offset": 999}}, 422, "offset", ("1,009", "1,000")),
     "an unknown column": ("/search", {"query": "a", "where": "price > 1"}, 422, "where", ("price", "stars")),
     "an injection": ("/search", {"query": "a", "where": "1=1; DROP TABLE documents"}, 422, "where", ()),
     "a union": ("/search", {"query": "a", "where": "stars IN (SELECT doc FROM documents)"}, 422, "where", ()),
@@ -42,6 +42,24 @@ MISTAKES: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
     "an empty example": ("/similar", {"text": " "}, 422, "text", ("empty",)),
     "no texts": ("/embed", {"texts": []}, 422, "texts", ()),
     "too many texts": ("/embed", {"texts": ["a"] * 1_001}, 422, "texts", ("1,000",)),
+    "too many hits to skip": ("/search", {"query": "a", "offset": 995}, 422, "offset", ("1,005", "1,000")),
+    "a list instead of an object": ("/search", "[]", 422, "body", ("body: give an object",)),
+    "k as a text of digits": ("/search", {"query": "a", "k": "3"}, 422, "k", ("k: give a whole number",)),
+    "k as a truth value": ("/search", {"query": "a", "k": True}, 422, "k", ("k: give a whole number",)),
+    "a weight as text": ("/search", {"query": "a", "weight": "0.5"}, 422, "weight", ("weight: give a number",)),
+    "a truth value as text": ("/search", {"query": "a", "explain": "yes"}, 422, "explain", ("give true or false",)),
+    "a second stage without reranking": (
+        *("/search", {"query": "a", "rerank_model": "late"}, 422, "rerank", ("need rerank: use it too",)),
+    ),
+    "an empty question": ("/read/ask", {"options": {"question": " "}}, 422, "question", ("the question is empty",)),
+    "a call without an argument": ("/read/count_by", {}, 422, "column", ("missing a required argument: 'column'",)),
+    "a call with another argument": (
+        *("/read/count_by", {"options": {"column": "a", "zz": 1}}, 422, "zz"),
+        ("unexpected keyword argument 'zz'; it takes column, where, period, mean_of, k, offset",),
+    ),
+    "a call that takes nothing": ("/read/facets", {"options": {"k": 1}}, 422, "k", ("it takes no arguments",)),
+    "a call with a typo": ("/read/search", {"options": {"query": "a", "wher": "b"}}, 422, "wher", ("mean 'where'?",)),
+    "a run that is none": ("/read/topics/tree", {}, 404, "opened", ("use topic_run or map_run",)),
     "an empty text among others": ("/embed", {"texts": ["a", " "]}, 422, "texts.1", ("empty",)),
 }
 
@@ -162,3 +180,70 @@ def test_no_answer_shows_an_error_of_the_code(folder: Path) -> None:
     with client_of(folder) as client:
         client.app.state.context.hosts.find(None).searches.quick._work = lambda _: 1 / 0  # type: ignore[attr-defined]
         refused(client.post("/search", json={"query": "battery"}), 500, "see its log")
+
+
+CODES = {
+    "out-of-range": [{"k": 0}, {"k": 10_000}, {"k": 10, "offset": 995}, {"weight": 1.5}, {"rerank_depth": 201}],
+    "wrong-type": [{"k": "3"}, {"k": 1.5}, {"where": 1}, {"collapse": 1}],
+    "unknown-option": [{"kk": 1}, {"mode": "psychic"}],
+    "empty": [{"query": ""}, {"query": " "}],
+    "missing-option": [{"query": None}],
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_code_of_a_mistake(client: TestClient, code: str) -> None:
+    for given in CODES[code]:
+        body = {"query": "battery"} | given
+        body = {name: value for name, value in body.items() if value is not None}
+        answer = client.post("/search", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
+
+
+def test_a_whole_number_may_be_written_with_a_point(client: TestClient) -> None:
+    assert len(client.post("/search", json={"query": "a", "k": 2.0}).json()["hits"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "words"),
+    [
+        ("/documents?id=1&colection=reviews", "colection", "query string: did you mean 'collection'?"),
+        ("/documents?id=1&id=2", "id", "id is in the query string more than once"),
+        ("/documents/1?id=2", "id", "query string: use collection"),
+        ("/collections?name=reviews", "name", "this route takes none"),
+        ("/runs?kind=cluster", "kind", "query string: use collection"),
+    ],
+)
+def test_a_query_string_is_as_strict_as_a_body(client: TestClient, path: str, field: str, words: str) -> None:
+    refused(client.get(path), 422, words, field=field)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "field"),
+    [
+        ("read/run", {"name": "none"}, "run"),
+        ("read/members", {"run": "none", "item": 1}, "run"),
+        ("read/members", {"run": "two", "item": 77}, "item"),
+        ("read/taxonomy", {"name": "none"}, "taxonomy"),
+        ("read/get", {"id": "nobody"}, "id"),
+        ("read/similar", {"id": "nobody"}, "id"),
+        ("write/delete_run", {"kind": "cluster", "name": "none"}, "run"),
+        ("write/edit_taxonomy", {"operation": "rename", "groups": [99], "name": "x"}, "groups"),
+        ("write/edit_taxonomy", {"operation": "rename", "groups": [0], "name": "x", "taxonomy": "none"}, "taxonomy"),
+    ],
+)
+def test_what_does_not_exist_is_404_by_every_route(
+    client: TestClient, path: str, options: dict[str, Any], field: str
+) -> None:
+    client.post("/write/cluster", json={"options": {"k": 2, "name": "two"}})
+    assert client.post("/write/make_taxonomy", json={"options": {"source": "two"}}).status_code == 200
+    answer = client.post(f"/{path}", json={"options": options})
+    refused(answer, 404, field=field)
+    assert answer.json()["code"] == "not-found"
+
+
+def test_a_run_is_given_by_its_name(client: TestClient) -> None:
+    client.post("/write/cluster", json={"options": {"k": 2, "name": "two"}})
+    items = client.post("/read/items", json={"options": {"run": "two"}}).json()["result"]
+    assert [item["number"] for item in items] == [0, 1]
+    assert client.post("/read/item_sizes", json={"options": {"run": "two"}}).json()["result"]["$pairs"]

@@ -72,6 +72,6 @@ def test_every_option_of_a_search_is_in_the_body_and_reaches_the_search(monkeypa
     }  # fmt: skip
     assert set(options) == {field.name for field in fields(SearchSettings)}
     assert all(options[field.name] != field.default for field in fields(SearchSettings))
-    context = SimpleNamespace(settings=ServeSettings(), check_text=lambda text, name: None)
+    context = SimpleNamespace(settings=ServeSettings(), check_text=lambda text, name: None, check_page=lambda *_: None)
     body = SearchRequest(query="apples", **options)
     assert _settings(context, body) == SearchSettings(**options)  # type: ignore[arg-type]

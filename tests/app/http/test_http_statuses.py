@@ -138,8 +138,8 @@ def test_a_slash_behind_a_route_is_not_redirected(folder: Path, tmp_path: Path, 
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
-    [("GET", "/search", "POST"), ("POST", "/documents", "DELETE, GET, PUT"), ("POST", "/health", "GET, HEAD"),
-     ("PUT", "/documents/1", "DELETE, GET")],
+    [("GET", "/search", "POST"), ("POST", "/documents", "DELETE, GET, HEAD, PUT"), ("POST", "/health", "GET, HEAD"),
+     ("PUT", "/documents/1", "DELETE, GET, HEAD")],
 )  # fmt: skip
 def test_the_methods_of_a_path_are_named(client: TestClient, method: str, path: str, allowed: str) -> None:
     answer = client.request(method, path)
@@ -150,3 +150,30 @@ def test_the_methods_of_a_path_are_named(client: TestClient, method: str, path: 
 @pytest.mark.parametrize("path", ["/documents/a%ff", "/documents?id=a%ff", "/runs?collection=%c3"])
 def test_an_address_that_is_not_utf_8(client: TestClient, path: str) -> None:
     refused(client.get(path), 400, "the address is not valid UTF-8: percent-encode its UTF-8 bytes")
+
+
+def test_head_is_answered_where_get_is(client: TestClient) -> None:
+    for path in ("/runs", "/documents/1", "/documents?id=1", "/collections", "/jobs"):
+        asked, probed = client.get(path), client.head(path)
+        assert (probed.status_code, probed.content) == (200, b"")
+        assert probed.headers["content-length"] == asked.headers["content-length"]
+    assert client.head("/documents/none").status_code == 404
+    assert client.head("/search").status_code == 405
+
+
+def test_every_code_is_listed(client: TestClient) -> None:
+    """The codes of the sources, those of the schema, and those that the manual lists with their statuses."""
+    import re
+
+    from sonde.app.http.problems import CODES, KINDS, ON_DISK
+    from sonde.app.http.responses import ERROR_CODES
+
+    top = Path(__file__).parents[3]
+    sources = [path.read_text() for part in ("app", "indexer", "pipelines") for path in (top / part).rglob("*.py")]
+    given = {code for text in sources for code in re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', text)}
+    given |= {*CODES.values(), *ON_DISK, *(code for _, code in KINDS.values())}
+    given |= {code for text in sources for code in re.findall(r'exit_code, code = \d, "([a-z-]+)"', text)}
+    elsewhere = {"deletes-most", "exists", "no-documents", "no-keys", "not-keys", "not-sharded"}  # of commands
+    assert given - {*ERROR_CODES} == elsewhere
+    section = (top / "docs" / "http.md").read_text().partition("| status | codes |")[2].partition("\n\n")[0]
+    assert sorted({*re.findall(r"`([a-z-]+)`", section)}) == sorted(ERROR_CODES)

@@ -4,10 +4,12 @@
 from pathlib import Path
 
 import pytest
+from command_line import Command
 from fastapi.testclient import TestClient
 from http_service import client, client_of, folder, local, refused  # noqa: F401  (fixtures)
 
 from sonde.app.api import Collection
+from sonde.app.http.guard import add_key
 from sonde.app.http.origin import Names
 from sonde.indexer.errors import UsageError
 
@@ -73,7 +75,12 @@ def test_a_request_for_another_host_is_refused_on_every_route(client: TestClient
 )
 def test_a_page_of_another_site_cannot_write(client: TestClient, local: Collection, headers: dict[str, str]) -> None:
     refused(client.delete("/documents/1", headers=headers), 403, "may not use this service")
-    refused(client.post("/search", json={"query": "a"}, headers=headers), 403, "--allow-host NAME")
+    refused(
+        client.post("/search", json={"query": "a"}, headers=headers),
+        403,
+        "one proxy",
+        "add --allow-origin ORIGIN (see docs/http.md)",
+    )
     assert len(local) == 3
 
 
@@ -98,3 +105,38 @@ def test_the_page_of_a_proxy_is_its_own(folder: Path) -> None:
 def test_a_body_that_a_form_could_send_is_not_read(client: TestClient, kind: str) -> None:
     answer = client.post("/search", content='{"query": "battery"}', headers={"content-type": kind})
     refused(answer, 415, "Content-Type: application/json")
+
+
+PAGE = "http://localhost:3000"
+
+
+def test_a_page_elsewhere_that_is_allowed(folder: Path, tmp_path: Path) -> None:
+    key = add_key(tmp_path / "keys.json", "page", "read")
+    with client_of(folder, keys=tmp_path / "keys.json", allow_origin=(PAGE,)) as client:
+        asks = {"origin": PAGE, "access-control-request-method": "POST",
+                "access-control-request-headers": "authorization,content-type"}  # fmt: skip
+        asked = client.options("/search", headers=asks)
+        assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (200, PAGE)
+        sent = {"origin": PAGE, "sec-fetch-site": "same-site", "authorization": f"Bearer {key}"}
+        answer = client.post("/search", json={"query": "battery"}, headers=sent)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, PAGE)
+        without = client.post("/search", json={"query": "battery"}, headers={"origin": PAGE})
+        refused(without, 401, "give an API key")
+        assert without.headers["access-control-allow-origin"] == PAGE  # so that the page can read why
+        other = client.post("/search", json={"query": "battery"}, headers={**sent, "origin": "http://localhost:3001"})
+        refused(other, 403, "may not use this service")
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_no_page_elsewhere_is_allowed_by_default_or_without_keys(client: TestClient, sonde: Command) -> None:
+    headers = {"origin": PAGE, "access-control-request-method": "POST"}
+    refused(client.options("/search", headers=headers), 403, "may not use this service")
+    sonde("serve", "c.sonde", "--allow-origin", PAGE).refused(
+        "--allow-origin lets web pages use", "--keys FILE", code=2
+    )
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "localhost:3000", "http://a.example/", "http://A.example", "http://"])
+def test_an_origin_that_is_not_one(origin: str) -> None:
+    with pytest.raises(UsageError, match=r"^allow_origin is .*: give an origin such as http://localhost:3000"):
+        Names(origins=(origin,))

@@ -204,7 +204,7 @@ def test_arguments_of_many_kinds(both: tuple[Collection, Collection]) -> None:
 
 
 def test_nothing_to_index_and_a_busy_writer(either: Collection, folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sonde.app.http.hosted.WRITE_WAIT", 0.2)
+    monkeypatch.setattr("sonde.app.http.writes.WAIT", 0.2)
     with pytest.raises(NothingToIndexError, match=r"^there is nothing to index: no usable documents \(0 skipped\)$"):
         either.put([])
     with writer_lock(folder), pytest.raises(WriterBusyError, match=r"is being written to by|is writing"):
@@ -359,14 +359,14 @@ def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestCl
     refused(client.post("/read/open_catalog", json={}), 404, "there is no method")
     refused(client.post("/read/delete", json={"options": {"ids": ["1"]}}), 404, "there is no method 'delete'")
     refused(client.post("/read/topic_run/model", json={}), 404, "there is no method 'model'")
-    refused(client.post("/read/stored/get", json={}), 404, "there are none")
+    refused(client.post("/read/stored/get", json={}), 404, "nothing is opened by 'stored'")
 
 
 @pytest.mark.parametrize(
     ("path", "options", "field", "words"),
     [
-        ("read/run", {}, None, "missing a required argument: 'name'"),
-        ("read/run", {"name": "a", "nope": 1}, None, "got an unexpected keyword argument 'nope'"),
+        ("read/run", {}, "name", "missing a required argument: 'name'"),
+        ("read/run", {"name": "a", "nope": 1}, "nope", "got an unexpected keyword argument 'nope'"),
         ("read/search_many", {"queries": ["a"], "k": 10**9}, "k", "the maximum is 1,000"),
         ("read/rows", {"count": 10**9}, "count", "the maximum is 1,000"),
         ("read/documents", {"ids": {"$array": ["a"], "dtype": "S1000000000"}}, "options", "is not a number type"),
@@ -384,7 +384,7 @@ def test_options_that_are_not_valid(
 
 def test_no_message_names_a_folder_of_the_server(client: TestClient, folder: Any) -> None:
     answer = client.post("/read/run", json={"options": {"name": "none"}})
-    refused(answer, 409, "there is no run 'none'")
+    refused(answer, 404, "there is no run 'none'")
     assert str(folder.parent) not in client.post("/read/info", json={}).text
     assert client.post("/read/info", json={}).json()["result"]["path"] == "reviews"
 

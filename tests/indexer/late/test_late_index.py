@@ -2,6 +2,8 @@
 
 import itertools
 import shutil
+import threading
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -20,8 +22,10 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import late
 from sonde.indexer.late import LateIndex, LateWriter, key
 from sonde.indexer.late.writer import due
-from sonde.indexer.progress import Notice
+from sonde.indexer.progress import Notice, Progress
 from sonde.indexer.store.collection import StoredCollection
+from sonde.indexer.store.lock import is_awaited
+from sonde.indexer.store.patience import Patience, patience
 from sonde.indexer.upkeep.delete import compact
 
 RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"
@@ -99,6 +103,37 @@ def test_a_passage_is_embedded_once_for_both(tmp_path: Path) -> None:
     with a.view() as one, b.view() as other:
         rows = np.arange(len(one.generation.owners))
         assert (one.generation.segments.read(rows) == other.generation.segments.read(rows)).all()
+
+
+def test_others_write_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A put that comes in the middle is stored before the building ends, and its passages are covered too."""
+    collection = made(tmp_path / "c.sonde")
+    monkeypatch.setattr(late, "AT_ONCE", 8)
+    monkeypatch.setattr(late, "ENOUGH", 600)
+    order: list[str] = []
+
+    def put() -> None:
+        with patience(Patience(20.0)), closing(opened(collection.path)) as other:
+            other.put([{"id": "new", "text": "a zebra among the letters"}])
+        order.append("put")
+
+    writer = threading.Thread(target=put)
+
+    def told(event: object) -> None:
+        if not isinstance(event, Progress) or order or event.done < 100:
+            return
+        if writer.ident is None:
+            writer.start()
+        while writer.is_alive() and not is_awaited(collection.path):
+            time.sleep(0.01)
+
+    report = collection.late(progress=told)
+    order.append("late")
+    writer.join()
+    assert order == ["put", "late"]
+    assert (report.covered, report.embedded) == (report.passages, report.passages - 1)  # the put has embedded its own
+    assert "new" in collection and collection.verify() == []
+    assert all(all(each) for each in packed(collection.path).values())
 
 
 def test_later_runs_puts_and_deletes_keep_it_in_step(folder: Path) -> None:

@@ -233,7 +233,7 @@ def test_settings_that_cannot_be(garden: sonde.Collection) -> None:
         garden.search("winter", rerank=True, rerank_model="lat")
     with pytest.raises(UsageError, match=r"^there is no reranker './gone'"):
         garden.search("winter", rerank=True, rerank_model="./gone")
-    with pytest.raises(UsageError, match="need rerank: set it to True"):
+    with pytest.raises(UsageError, match="need rerank: use it too"):
         garden.search("winter", rerank_model="late")
     with pytest.raises(UsageError, match=r"^rerank is for searches"):
         garden.like("winter", rerank=True)
