@@ -61,9 +61,8 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        told = self.progress and {
-            name: getattr(self.progress, name) for name in ("stage", "done", "total", "unit")
-        }  # read once: the method's thread replaces it
+        progress = self.progress  # read once: the method's thread replaces it
+        told = progress and {name: getattr(progress, name) for name in ("stage", "done", "total", "unit")}
         named = {"collection": self.collection, "method": self.method, "state": self.state}
         return named | {"seconds": round(self.seconds, 1), "client_waits": not self.left, "progress": told or None}
 
