@@ -288,7 +288,9 @@ def _several(run: str, docs: np.ndarray) -> str:
     """Return a note if a run gives documents several labels, "" otherwise."""
     several = int((np.unique(docs, return_counts=True)[1] > 1).sum())
     have = "has" if several == 1 else "have"
-    said = f"{counted(several, 'document')} of {run!r} {have} several labels: only the likeliest one counts here"
+    said = (
+        f"{counted(several, 'document')} of {run!r} {have} several labels: only the likeliest one of each counts here"
+    )
     return said if several else ""
 
 

@@ -268,8 +268,9 @@ def evaluate_labels(
     """Compare a label run with the true labels: accuracy, kappa, macro F1, quality per class and frequent confusions.
 
     Names are compared case-insensitively. Kappa is the agreement beyond chance. With several labels per text, each
-    label has a kappa, and exact match is the share of texts whose labels all match; a cell such as "late; broken"
-    names several labels. A table may be CSV, JSONL, Parquet or XLSX; documents that it does not have are left out.
+    label has a kappa, and exact match is the share of texts whose labels are exactly the true ones; a cell such as
+    "late; broken" names several labels. A table may be CSV, JSONL, Parquet or XLSX; documents without a row in it are
+    left out.
 
     \b
     Examples:
@@ -293,7 +294,7 @@ def evaluate_labels(
     over = counted(found.documents, "document")
     print(f"{found.measure} {found.accuracy:.3f}, macro F1 {found.macro_f1:.3f} over {over}")
     kappa = "" if found.kappa is None else f"; kappa {found.kappa:.3f}"
-    of = "; exact match: the share of documents whose labels are all right, and no more" if found.several else kappa
+    of = "; exact match: the share of documents whose labels are exactly the true ones" if found.several else kappa
     print(f"{found.margin}{of}")
     for one, two, count in [row for row in found.confusion if row[0] != row[1]][:CONFUSED]:
         print(f"  {snippet(one, 40)} taken for {snippet(two, 40)}: {count:,}")

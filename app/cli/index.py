@@ -254,8 +254,8 @@ def _say_unlabelled(lacking: list[str], many: int, what: str) -> None:
         return
     names = ", ".join(lacking[:SHOWN_RUNS]) + (", …" if len(lacking) > SHOWN_RUNS else "")
     said = f"{many:,} {what} {'document has' if many == 1 else 'documents have'} no label in {names}"
-    again = f"`sonde label` with the same labels, --name {quote(lacking[0])} and --replace labels all documents again"
-    say(f"note: {said}: {again}; earlier ones can get another label")
+    again = f"use `sonde label` with the same labels, --name {quote(lacking[0])} and --replace"
+    say(f"note: {said}: to label all documents again, {again}; earlier documents can get a different label")
 
 
 def _of_reused(report: "BuildReport") -> str:

@@ -60,7 +60,7 @@ NamerShow = Annotated[
 ]
 Mask = Annotated[
     bool,
-    typer.Option("--mask", help="Replace e-mail addresses, phone numbers and so on: [email]. Names are not found."),
+    typer.Option("--mask", help="Replace personal data, e.g. e-mail addresses by [email]. Names are not replaced."),
 ]
 MaskRegion = Annotated[
     str | None,

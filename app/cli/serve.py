@@ -48,7 +48,7 @@ def serve(
     allow_host: AllowHost = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option("--allow-origin", metavar="ORIGIN", help="A web page elsewhere that may use it; needs --keys."),
+        typer.Option("--allow-origin", metavar="ORIGIN", help="Let web pages of this origin use it; needs --keys."),
     ] = None,
     on: Annotated[
         str | None,

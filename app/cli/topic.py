@@ -161,7 +161,7 @@ def print_topics(found: "Topics", json: bool) -> None:
     say_unclear(found.name, report)
     if found.run.parameters.get("about") and found.levels:
         flat = f"sonde taxonomy {found.collection.named} --from {quote(found.name)} --flat"
-        say(f"{found.name}: a taxonomy has the levels too; for these {counted(len(found), 'topic')} alone: {flat}")
+        say(f"{found.name}: a taxonomy also gets the levels; for only these {counted(len(found), 'topic')}: {flat}")
     if finer := _finer(found):
         few = counted(len(found), "topic")
         say(f"{found.name}: the suggested level is coarse ({few}); finer levels are stored too: {finer}")

@@ -144,7 +144,7 @@ class EmbedRequest(Body):
     """Texts to embed with the collection's bi-encoder."""
 
     texts: Texts = Field(min_length=1, examples=[["late delivery"]])
-    query: StrictBool = Field(False, description="Embed them as queries, with the model's prompt for those.")
+    query: StrictBool = Field(False, description="Embed the texts as queries, with the model's prompt for queries.")
 
 
 def _named(labels: Any) -> Any:

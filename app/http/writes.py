@@ -122,7 +122,7 @@ class Writes:
             with patience(Patience(max(LEAST_WAIT, WAIT - waited))):
                 return work(job.note)
         except WriterBusyError as error:
-            ending = "gave up its wait for another writer"
+            ending = "gave up waiting for another writer"
             raise self._busy(job, error) from None
         except UnwantedError:
             ending = "was stopped, and stored nothing,"
@@ -140,7 +140,7 @@ class Writes:
         if job.began is None or job not in self._jobs or self._stopping:
             return
         job.left = True
-        now = "it stops at its next step" if job.method in ONE_COMMIT else "it goes on"
+        now = "the write stops at its next step" if job.method in ONE_COMMIT else "the write goes on"
         log.info("the client of %s left after %.0f s: %s", job, job.seconds, now)
 
     def _busy(self, job: Job, error: WriterBusyError) -> Exception:

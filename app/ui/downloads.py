@@ -15,7 +15,7 @@ from .page import sentences
 
 QUOTED = "Cells that a spreadsheet would run as formulas start with an apostrophe. JSONL has the unchanged texts."
 """What a button says that downloads a CSV file."""
-FILLED = "Columns without a value in any of these documents are left out. A second sheet names them."
+FILLED = "Columns in which none of these documents has a value are left out. A second sheet names them."
 """What a button says that downloads all columns for Excel."""
 QUOTED_TABLE = "Cells that a spreadsheet would run as formulas start with an apostrophe."
 

@@ -62,17 +62,17 @@ PLACES = {
 }
 """Where a page does what a command of `sonde` does. Other commands keep their names: they exist only there."""
 MEASURES = {
-    "accuracy": "the share of documents whose labels are the true ones, 0 to 1; 1 means all of them",
+    "accuracy": "the share of documents with the true label, 0 to 1; 1 means all of them",
     "ARI": (
         "how much two groupings agree (adjusted Rand index), 1 at most; "
         "1 means the same groups, and 0 as much as by chance"
     ),
     "coherence": "how often the top words of a group share a text (NPMI), -1 to 1; 1 means always, 0 as by chance",
     "diversity": "the share of different words among the top words of all groups, 0 to 1; 1 means that none repeats",
-    "exact match": "the share of documents whose labels, often several, are exactly the true ones, 0 to 1; 1 means all",
+    "exact match": "the share of documents whose labels are exactly the true ones, 0 to 1; 1 means all of them",
     "F1": "the harmonic mean of precision and recall of a label, 0 to 1; 1 means that both are 1",
     "judged@10": "the share of the first ten hits that were judged, 0 to 1; the others count as not relevant",
-    "macro F1": "the mean F1 of all labels, rare ones count as much as others, 0 to 1; 1 means no mistake",
+    "macro F1": "the mean F1 of all labels; rare ones count as much as others, 0 to 1; 1 means no mistake",
     "MAP@100": "precision at each relevant hit, averaged, 0 to 1; 1 means that all relevant documents come first",
     "MRR@10": "1 divided by the rank of the first relevant hit, averaged, 0 to 1; 1 means that it is always first",
     "nDCG@10": "how good the first ten hits are, 0 to 1; 1 means the best order, relevant ones at the top",
@@ -86,7 +86,7 @@ MEASURES = {
     "recall@10": "for an index: the share of the ten nearest passages that it finds, 0 to 1; 1 means all of them",
     "recall@100": "the share of the relevant documents among the first 100 hits, 0 to 1; 1 means all of them",
     "silhouette": "how much nearer documents are to their own group than to the next one, -1 to 1; 1 means well apart",
-    "stability": "how well groups come back when clustering is repeated, 0 to 1; 1 means always the same ones",
+    "stability": "how well groups are found again when clustering is repeated, 0 to 1; 1 means always the same",
     "stability of topics": "the ARI between groups of repeated runs, 1 at most; 1 means always the same, 0 chance",
     "V-measure": "the same number as NMI, 0 to 1; 1 means that clusters and classes are the same",
 }

@@ -287,12 +287,12 @@ class Tally:
         if not self.recoded:
             return None
         ids, more = self.recoded[:NAMED], ", …" if len(self.recoded) > NAMED else ""
-        what = (
-            "its text but keeps its correction" if len(self.recoded) == 1 else "their text but keep their corrections"
-        )
+        have = "has a new text but keeps its correction"
+        if len(self.recoded) > 1:
+            have = "have a new text but keep their corrections"
         named = ", ".join(map(shown_id, ids)) + more
         show = " ".join(map(quote, (str(folder), *ids)))
-        said = f"{counted(len(self.recoded), 'hand-coded document')} changed {what}: {named}"
+        said = f"{counted(len(self.recoded), 'corrected document')} {have}: {named}"
         return f"{said}; `sonde get {show}` shows {'it' if len(self.recoded) == 1 else 'them'}"
 
     def finish(self, seconds: float) -> BuildReport:

@@ -67,6 +67,6 @@ class Masker:
         """Tell what was replaced, and what cannot be found."""
         found = [counted(self.counts[kind], kind, PLURALS.get(kind)) for kind in KINDS if self.counts[kind]]
         said = f"masked {', '.join(found)}" if found else "nothing was masked"
-        notify(f"{NOTE}{said}; names and addresses are not found: read the texts before you share them")
+        notify(f"{NOTE}{said}; names and street addresses are not found: read the texts before you share them")
         if self.unread:
             notify(Message(f"{NOTE}phone numbers without a country code were not looked for: give {arg('region')}"))

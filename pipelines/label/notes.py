@@ -26,7 +26,7 @@ LOST = 3 / 4
 MOVED = 10
 """Other documents for each correction, from which on a note says how many have another label."""
 UNCALIBRATED = (
-    "from the names alone, texts often get too many labels: code about 60 random texts by hand "
+    "without corrections, texts often get too many labels: code about 60 random texts by hand "
     "(`sonde runs correct C.sonde --random -k 60 --to hand.csv`) and label again"
 )
 Entries = tuple[np.ndarray, np.ndarray]
@@ -95,7 +95,7 @@ def _takes_most(report: LabelReport, name: str) -> bool:
 def _of_none(report: LabelReport, settings: LabelSettings, none: np.ndarray | None) -> list[str]:
     if NONE_NAME in report.counts or none is None:
         return []
-    correcting = f"correct 20 documents at random, some of them to {NONE_NAME!r}, and label again"
+    correcting = f"correct 20 random documents, to {NONE_NAME!r} where no label fits, and label again"
     if settings.promise is not None:
         return [f"no document was refused: if some fit no label, give a larger {arg('promise')}, or {correcting}"]
     if settings.none:
@@ -142,11 +142,8 @@ def relabelled(catalog: Catalog, new: NewRun) -> list[str]:
     moved = {doc for doc, _ in before ^ after} & both
     if not moved:
         return []
-    has = "has" if len(moved) == 1 else "have"
-    return [
-        f"{len(moved):,} of {counted(len(both), 'earlier document')} {has} another label than in the run that was "
-        "replaced"
-    ]
+    among = f"{len(moved):,} of {counted(len(both), 'earlier document')}"
+    return [f"the labels of {among} differ from those in the replaced run"]
 
 
 def losses(labels: Sequence[Label], before: np.ndarray, after: np.ndarray, truth: np.ndarray) -> list[str]:

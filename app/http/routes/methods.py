@@ -148,7 +148,7 @@ def _check_of_run(opened: str, method: str, *, writes: bool) -> None:
         ProblemError: There is no such method (404).
     """
     if opened not in OF_RUNS:
-        raise ProblemError(404, f"nothing is opened by {opened!r}: use {' or '.join(OF_RUNS)}", "opened")
+        raise ProblemError(404, f"{opened!r} opens no run: use {' or '.join(OF_RUNS)}", "opened")
     _check_known(method, OF_RUNS[opened][writes])
 
 

@@ -18,7 +18,7 @@ LISTED, SHORT = 500, 160
 WEAK = " weak"
 NONE = "none"
 """Where documents of no group are."""
-MOVED = "Moved documents are locked there. One undo takes all of them back."
+MOVED = "Documents that you move are locked in their new group. One Undo moves all of them back."
 Edit = Callable[..., None]
 
 

@@ -127,7 +127,7 @@ def _delete(collection: Collection, found: Taxonomy) -> None:
     own = [f"{counted(len(found.groups), 'group')} with names, descriptions and rules"]
     own += [f"the locks of {counted(found.locked, 'document')}"] if found.locked else []
     own += [f"the log of {counted(found.edits - 1, 'edit')}"] if found.edits > 1 else []
-    st.text(f"Delete the taxonomy {found.name}? You cannot undo this. This is lost: {', '.join(own)}.")
+    st.text(f"Delete the taxonomy {found.name}? You cannot undo this. You will lose {', '.join(own)}.")
     st.text("The documents are not changed. To keep a copy, use Export with the format JSON first.")
     if st.button("Delete the taxonomy", type="primary", key="tax_delete_do"):
         collection.delete_run(found.name, kind=TAXONOMY)
@@ -253,7 +253,7 @@ def _boxes(group: TaxonomyGroup) -> list[tuple[str, str]]:
     return [(name, f"tax_name_{group.number}_{name}"), (about, f"tax_about_{group.number}_{about}")]
 
 
-SAVE = "A new name and a new description are two edits: Undo takes back one at a time."
+SAVE = "A new name and a new description are two edits: Undo reverts one at a time."
 REMOVE = "Documents and the groups under them go to the group above, or to no group. You can undo it."
 REJECT = "The group is removed, and its documents go to the nearest other group. You can undo it."
 

@@ -67,8 +67,8 @@ CAUTION = (
     "still too high: add the missing labels, and label again."
 )
 CAUTION_SEVERAL = (
-    "Each label is decided by itself: a text gets every label that reaches the minimum probability, or none. From the "
-    "names alone, these probabilities are not calibrated, and texts often get too many labels: correct about 60 random "
+    "Each label is decided by itself: a text gets every label that reaches the minimum probability, or none. Without "
+    "corrections, these probabilities are not calibrated, and texts often get too many labels: correct about 60 random "
     "texts, and label again."
 )
 

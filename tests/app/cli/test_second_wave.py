@@ -26,8 +26,8 @@ def second(tmp_path: Path) -> Path:
 
 def test_index_says_which_label_runs_lack_the_new_documents(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
     assert (
-        "note: 4 new and changed documents have no label in codes: `sonde label` with the same labels, --name codes "
-        "and --replace labels all documents again; earlier ones can get another label"
+        "note: 4 new and changed documents have no label in codes: to label all documents again, use `sonde label` "
+        "with the same labels, --name codes and --replace; earlier documents can get a different label"
     ) in sonde("index", second(tmp_path), "--to", shop).said
     assert "have no label" not in sonde("index", second(tmp_path), "--to", shop).err
 
@@ -37,23 +37,23 @@ def test_label_says_how_many_earlier_documents_have_another_label(
     shop: Path,
     tmp_path: Path,
 ) -> None:
-    assert "another label" not in sonde("label", shop, *LABELS, "--replace").err
+    assert "earlier document" not in sonde("label", shop, *LABELS, "--replace").err
     sonde("index", second(tmp_path), "--to", shop)
     sonde("runs", "correct", shop, "battery-1", "--label", "refund", "--run", "codes")
     ran = sonde("label", shop, *LABELS, "--replace")
-    assert "note: 5 of 37 earlier documents have another label than in the run that was replaced" in ran.said
+    assert "note: the labels of 5 of 37 earlier documents differ from those in the replaced run" in ran.said
     renamed = sonde("label", shop, "--labels", "parcel,battery,screen,money", "--name", "codes", "--replace")
-    assert "earlier documents have another label" in renamed.err
+    assert "earlier documents differ from those in the replaced run" in renamed.err
 
 
-def test_index_names_hand_coded_documents_whose_text_changed(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_index_names_corrected_documents_whose_text_changed(sonde: Command, shop: Path, tmp_path: Path) -> None:  # noqa: F811
     sonde("runs", "correct", shop, "parcel-0", "parcel-1", "screen-1", "--label", "parcel", "--run", "codes")
     assert (
-        "note: 2 hand-coded documents changed their text but keep their corrections: 'parcel-0', 'parcel-1'; "
+        "note: 2 corrected documents have a new text but keep their corrections: 'parcel-0', 'parcel-1'; "
         f"`sonde get {shop} parcel-0 parcel-1` shows them"
     ) in sonde("index", second(tmp_path), "--to", shop).said
     assert sonde("get", shop, "parcel-0", "parcel-1").code == 0
-    assert "hand-coded" not in sonde("index", second(tmp_path), "--to", shop).err
+    assert "corrected document" not in sonde("index", second(tmp_path), "--to", shop).err
 
 
 def test_repeated_texts_of_a_new_collection_are_not_reused(sonde: Command, tmp_path: Path) -> None:  # noqa: F811

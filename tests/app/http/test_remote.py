@@ -359,7 +359,7 @@ def test_a_request_chooses_no_model_no_folder_and_no_other_method(client: TestCl
     refused(client.post("/read/open_catalog", json={}), 404, "there is no method")
     refused(client.post("/read/delete", json={"options": {"ids": ["1"]}}), 404, "there is no method 'delete'")
     refused(client.post("/read/topic_run/model", json={}), 404, "there is no method 'model'")
-    refused(client.post("/read/stored/get", json={}), 404, "nothing is opened by 'stored'")
+    refused(client.post("/read/stored/get", json={}), 404, "'stored' opens no run: use")
 
 
 @pytest.mark.parametrize(

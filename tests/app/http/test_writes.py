@@ -142,7 +142,10 @@ def steps(notify: Callable[[Progress], None], gate: Gate) -> str:
 
 @pytest.mark.parametrize(
     ("method", "ending"),
-    [("cluster", "it stops at its next step|was stopped, and stored nothing, after"), ("late", "it goes on|ended")],
+    [
+        ("cluster", "the write stops at its next step|was stopped, and stored nothing, after"),
+        ("late", "the write goes on|ended"),
+    ],
 )
 def test_a_client_that_leaves(method: str, ending: str, caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> list[bool]:

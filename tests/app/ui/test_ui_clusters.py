@@ -298,7 +298,7 @@ def test_the_columns_of_a_download_are_chosen(pages: Pages, clustered: Collectio
     assert (box.value, box.placeholder, box.options) == ([], "All columns", clustered.export_columns())
     assert "cluster:k name" in box.options
     helps = [each.proto.help for each in page.get("download_button")]
-    assert any("Columns without a value in any of these documents are left out" in said for said in helps)
+    assert any("Columns in which none of these documents has a value are left out" in said for said in helps)
     box.set_value(["text"]).run()
     helps = [each.proto.help for each in page.get("download_button")]
     assert not any("left out" in said for said in helps), "a column that was chosen is never left out"

@@ -197,7 +197,7 @@ def test_a_taxonomy_is_renamed_and_deleted_after_it_is_said_what_is_lost(pages: 
     page.text_input(key="tax_rename_taxonomy").set_value("ours").run()
     page.button(key="tax_rename_do").click().run()
     assert page.selectbox(key="run").value == "taxonomy:ours" and len(kept.taxonomy("ours").groups) == 4
-    said = "Delete the taxonomy ours? You cannot undo this. This is lost: 4 groups with names, descriptions and rules, "
+    said = "Delete the taxonomy ours? You cannot undo this. You will lose 4 groups with names, descriptions and rules, "
     assert said + "the locks of 1 document, the log of 1 edit." in shown(page)
     assert "The documents are not changed." in shown(page)
     page.button(key="tax_delete_do").click().run()

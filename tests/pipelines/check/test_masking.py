@@ -14,7 +14,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.errors import UsageError
 from sonde.pipelines.check import Masker
 
-TOLD = "names and addresses are not found: read the texts before you share them"
+TOLD = "names and street addresses are not found: read the texts before you share them"
 
 
 def test_each_kind_is_replaced_and_the_rest_stays() -> None:

@@ -311,7 +311,7 @@ def test_corrections_from_the_command_line(shop: Collection, sonde: Command, tmp
     assert (lines[0], "screen         parcel-9" in lines) == ("label          id", True)
     ran = sonde("label", shop.path, "--labels", ",".join(LABELS), "--replace")
     assert "using 3 corrections" in ran.err and "3 documents as corrected" in ran.said[-3]
-    assert "earlier documents have another label than in the run that was replaced" in ran.said[-2]
+    assert "earlier documents differ from those in the replaced run" in ran.said[-2]
     assert "to 'none of these' changes only its own document" in ran.said[-1]
     assert labels_of(shop)["parcel-9"] == "screen"
     assert sonde("correct", shop.path, "parcel-9", "--forget").said == ["2 corrections kept"]

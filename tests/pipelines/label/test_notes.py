@@ -18,7 +18,7 @@ from sonde.pipelines.label.notes import few_nones, losses, moved, notes_of
 
 LABELS = ["parcel", "battery", "screen", "refund"]
 REPORT = LabelReport("r", "similarity", "m", 100, {"a": 60, "b": 30, "c": 10}, 0, 300, 0, None, 0, 0, 0, 0.1, 0)
-CORRECTING = "correct 20 documents at random, some of them to 'none of these', and label again"
+CORRECTING = "correct 20 random documents, to 'none of these' where no label fits, and label again"
 
 
 @pytest.fixture

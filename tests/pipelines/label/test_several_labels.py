@@ -221,7 +221,7 @@ def test_a_label_run_is_counted_by_its_name(survey: Collection, sonde: Command) 
 
 def test_a_comparison_says_that_one_label_counts(survey: Collection, sonde: Command) -> None:
     survey.label(LABELS, name="single")
-    said = "3 documents of 'multi' have several labels: only the likeliest one counts here"
+    said = "3 documents of 'multi' have several labels: only the likeliest one of each counts here"
     assert compare_runs(survey.stored, "multi", "single").notes == (said,)
     assert sonde("compare", survey.path, "--run", "single", "--run", "multi").said == [f"note: {said}"]
     survey.cluster("k", k=2)

@@ -198,7 +198,7 @@ def test_about_how_many_topics_can_be_asked_for(sonde: Command, tmp_path: Path) 
     assert (shown.code, len(made.taxonomy("flat").groups)) == (0, len(five))
     assert len(made.make_taxonomy("five", "deep").groups) > len(five)
     ran = sonde("topics", made.path, "--about", 900, "--name", "many")
-    assert f"many: a taxonomy has the levels too; for these {levels['fine']} topics alone: sonde taxonomy " in ran.err
+    assert f"many: a taxonomy also gets the levels; for only these {levels['fine']} topics: sonde taxonomy " in ran.err
     assert f"--about 900 gives {levels['fine']} topics: even the fine level has no more groups" in ran.err
     said = "--about chooses the level and the number of topics: leave out --reduce-to"
     sonde("topics", made.path, "--about", 7, "--reduce-to", 3).refused(said, code=2)
