@@ -99,8 +99,9 @@ class Writes:
         """
         job = Job(self._collection, method)
         lane = self._short if method in SHORT else self._long
-        if lane is self._long and (before := [each for each in self.jobs if each.method not in SHORT]):
-            log.info("%s waits for %s, which has taken %.0f s", job, before[0], before[0].seconds)
+        running = [each for each in self.jobs if each.method not in SHORT and each.began is not None]
+        if lane is self._long and running:
+            log.info("%s waits for %s, which has run for %.0f s", job, running[0], running[0].seconds)
         self._jobs.add(job)
         wanted = (lambda: not job.left) if method in ONE_COMMIT else None
         try:
