@@ -109,7 +109,7 @@ def test_long_methods_wait_for_each_other_and_the_log_says_so(
     second.join()
     assert [answer.status_code for answer in (*one, *two)] == [200, 200], two[0].text
     said = caplog.text
-    assert "`rename_run` of reviews waits for `cluster` of reviews, which has taken 0 s" in said
+    assert "`rename_run` of reviews waits for `cluster` of reviews, which has run for 0 s" in said
     assert "`cluster` of reviews ended after 0 s" in said
 
 
