@@ -14,6 +14,7 @@ _PHRASES = {
     "|nothing to add|nothing to say|nothing comes to mind|nothing i can think of|cant think of anything|na|nil|not "
     "applicable|no comment|no comments|no further comment|no further comments|no answer|no response|no opinion|no idea"
     "|idk|dk|dont know|do not know|i dont know|i do not know|dunno|not sure|unsure|same|same as above|same as before"
+    "|nope|nah|nothing to report|i have nothing to say|i have nothing to add"
     "|see above|as above|see previous answer|see my previous answer|ditto|prefer not to say|prefer not to answer|x",
     "de": "nichts|gar nichts|nichts besonderes|nix|keine|keines|keiner|kein kommentar|keine angabe|keine angaben|ka"
     "|keine antwort|keine ahnung|keine meinung|weiß nicht|weiß ich nicht|ich weiß nicht|siehe oben|wie oben|dito"

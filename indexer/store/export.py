@@ -247,7 +247,7 @@ def all_columns(collection: StoredCollection, indicators: str | None = None) -> 
 def _columns(
     collection: StoredCollection, wanted: Sequence[str] | None, vectors: bool, indicators: str | None
 ) -> list[str]:
-    """Return the columns that are written: those that are wanted, or all, and that of the vectors.
+    """Return the columns that are written: those that are wanted, or all, and those of indicators and vectors.
 
     Raises:
         UsageError: A column does not exist, or none is wanted.
@@ -257,7 +257,8 @@ def _columns(
         raise unknown_option("columns", unknown[0], known)
     if wanted is not None and not wanted:
         raise UsageError(f"{arg('columns')} is empty: name a column", code="empty", field="columns", value=wanted)
-    return [*dict.fromkeys(known if wanted is None else wanted), *(["vector"] if vectors else [])]
+    more = [] if indicators is None else [name for name in known if name not in all_columns(collection)]
+    return [*dict.fromkeys(known if wanted is None else [*wanted, *more]), *(["vector"] if vectors else [])]
 
 
 def _only(

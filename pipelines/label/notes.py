@@ -1,6 +1,7 @@
 """Notes on a labelling: what a user should check, and what to do about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .settings import LabelSettings
 
 MOST = 1 / 2
 """Share of all documents above which a static model has probably given one label too many."""
+NEARLY_ALL = 0.9
+"""Share of the documents above which a note says that they were refused."""
 FEWEST = 20
 """Documents that a label needs before the corrections, for a note on how many it lost."""
 LOST = 3 / 4
@@ -93,6 +96,9 @@ def _takes_most(report: LabelReport, name: str) -> bool:
 
 
 def _of_none(report: LabelReport, settings: LabelSettings, none: np.ndarray | None) -> list[str]:
+    if settings.refuses and report.counts.get(NONE_NAME, 0) > NEARLY_ALL * report.documents:
+        share = report.counts[NONE_NAME] / report.documents
+        return [f"{share:.0%} of the documents were refused: correct some that fit a label, and label again"]
     if NONE_NAME in report.counts or none is None:
         return []
     correcting = f"correct 20 random documents, to {NONE_NAME!r} where no label fits, and label again"
@@ -126,13 +132,14 @@ def moved(before: Entries, after: Entries, known: np.ndarray, labels: int) -> li
 
 
 def relabelled(catalog: Catalog, new: NewRun) -> list[str]:
-    """Return a note if documents get another label than in the run that a new one replaces.
+    """Return notes if documents get another label than in the run that a new one replaces, or settings are missing.
 
     Labels are compared by their names. Documents that changed since that run have no label in it, and do not count.
     """
     old = next((run for run in list_runs(catalog, LABEL, count=False) if run.name == new.name and run.complete), None)
     if old is None or new.assignments is None:
         return []
+    notes = _other_settings(old.parameters, new.parameters)
     codes = {item.name: item.number for item in new.items}
     own = {item.number: codes.get(item.name, -2 - place) for place, item in enumerate(items_of(catalog, old))}
     docs, items, _ = assignments_of(catalog, old)
@@ -140,10 +147,18 @@ def relabelled(catalog: Catalog, new: NewRun) -> list[str]:
     after = set(zip(new.assignments[0].tolist(), new.assignments[1].tolist(), strict=True))
     both = {doc for doc, _ in before} & {doc for doc, _ in after}
     moved = {doc for doc, _ in before ^ after} & both
-    if not moved:
-        return []
     among = f"{len(moved):,} of {counted(len(both), 'earlier document')}"
-    return [f"the labels of {among} differ from those in the replaced run"]
+    return notes + ([f"the labels of {among} differ from those in the replaced run"] if moved else [])
+
+
+def _other_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return a note for each setting that decides what is in a run and that the replaced run had, but not the new."""
+    notes = []
+    if old.get("multi_label") and not new.get("multi_label"):
+        notes.append(f"the replaced run had {arg('multi_label')}; this one gives each document one label at most")
+    if (where := old.get("where")) and where != new.get("where"):
+        notes.append(f"the replaced run had only the documents that match {where!r} ({arg('where')})")
+    return notes
 
 
 def losses(labels: Sequence[Label], before: np.ndarray, after: np.ndarray, truth: np.ndarray) -> list[str]:

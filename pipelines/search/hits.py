@@ -35,6 +35,7 @@ from .results import (
 from .settings import SearchSettings
 from .why import explain
 
+NO_WORDS, MEANT = "no document has any of these words", "did you mean"
 DEEPER = 4
 """How many times as many documents are searched if too many have the same text."""
 DEEPEST = 1_000
@@ -77,13 +78,9 @@ def build_results(
     worded = (chosen.has_all_words(hit.passage, own[hit.id]) for hit in hits)  # counted only if a note needs it
     nothing = _nothing(kept.ranked, stage.estimate.weak, worded) if asked else ()
     said = () if stage.missing and not len(ranked.rows) else _notes(view, settings, ranked, kept.ranked)
-    notes = (
-        nothing
-        + _partial(stage)
-        + notes
-        + (_absent(view, query) if asked and excerpts and not notes + said else ())
-        + said
-    )
+    if asked and excerpts and not notes:
+        said = _with_absent(view, query, said)
+    notes = nothing + _partial(stage) + notes + said
     if reranking and reranking.depth < reranking.wanted:
         notes += (
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
@@ -180,6 +177,14 @@ def _partial(stage: FirstStage) -> tuple[str, ...]:
     return (f"{PARTIAL}: {which} did not answer, so {whose} documents are {how}; try again in a few seconds",)
 
 
+def _with_absent(view: View, query: str, said: tuple[str, ...]) -> tuple[str, ...]:
+    """Return notes with that on absent words, if there are no others; in the place of `NO_WORDS` if it suggests one."""
+    if said not in ((), (NO_WORDS,)):
+        return said
+    absent = _absent(view, query)
+    return absent if not said or any(MEANT in note for note in absent) else said
+
+
 def _absent(view: View, query: str) -> tuple[str, ...]:
     """Return a note that names the query's words that no document has: relevance hardly distinguishes names."""
     lexical = view.generation.lexical
@@ -203,7 +208,7 @@ def _meant(view: View, lexical: LexicalIndex, word: str) -> str:
     known = {text[start:end].casefold() for text in texts for start, end in word_spans(text)}
     longer = sorted((each for each in known if each.startswith(word.casefold())), key=len)
     close = longer or get_close_matches(word.casefold(), known, n=1, cutoff=ALIKE)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return f" ({MEANT} {close[0]!r}?)" if close else ""
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:
@@ -221,7 +226,7 @@ def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -
             else "no document that passes the filter has these words"
         )
     elif not len(ranked.rows) and settings.mode == "lexical":
-        notes.append("no document has any of these words")
+        notes.append(NO_WORDS)
     elif len(ranked.rows) and not len(kept.rows):
         similarity = ranked.dense if ranked.dense is not None else ranked.lexical
         best = float(similarity.max()) if similarity is not None else 0.0

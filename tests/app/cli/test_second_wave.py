@@ -62,3 +62,12 @@ def test_repeated_texts_of_a_new_collection_are_not_reused(sonde: Command, tmp_p
     assert "), 2 repeated" in first.out
     more = [{"id": f"n{n}", "text": "better punctuality" if n < 2 else "new"} for n in range(3)]
     assert "), 2 reused" in sonde("index", lines(tmp_path / "b.jsonl", more), "--to", tmp_path / "c.sonde").out
+
+
+def test_settings_that_a_replaced_run_had_are_named(sonde: Command, shop: Path) -> None:  # noqa: F811
+    several = ("--multi-label", "--where", "id != 'parcel-1'")
+    assert "the replaced run had" not in sonde("label", shop, *LABELS, "--replace", *several).err
+    assert "the replaced run had" not in sonde("label", shop, *LABELS, "--replace", *several).err
+    ran = sonde("label", shop, *LABELS, "--replace")
+    assert "note: the replaced run had --multi-label; this one gives each document one label at most" in ran.said
+    assert "note: the replaced run had only the documents that match \"id != 'parcel-1'\" (--where)" in ran.said

@@ -46,6 +46,9 @@ def test_notes_on_refusals_by_hand() -> None:
     assert note == "1 document (1.0%) probably fits no label, and there may be more: see none"
     refused = replace(REPORT, counts={**REPORT.counts, "none of these": 1})
     assert notes_of(refused, LabelSettings(none=True), chances, False, ()) == ()
+    nearly = replace(REPORT, counts={"a": 9, "none of these": 91})
+    [note] = notes_of(nearly, LabelSettings(none=True), chances, False, ())
+    assert note == "91% of the documents were refused: correct some that fit a label, and label again"
 
 
 def test_a_label_that_takes_most_documents_of_a_static_model_is_doubted() -> None:

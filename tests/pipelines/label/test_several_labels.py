@@ -43,6 +43,17 @@ def survey(tmp_path: Path) -> Collection:
     return found
 
 
+def test_documents_outside_a_run_have_no_labels(survey: Collection) -> None:
+    """Several labels are a list, which was empty and so never NULL: quotes put hand-coded texts first."""
+    survey.put([{"id": "c1", "text": "a new answer", "metadata": {"region": "c"}}])
+    inside = set(CODES)
+    for where, expected in (
+        ('"label:multi" IS NULL', {"c1"}), ('"label:multi" IS NOT NULL', inside),
+        ('"correction:multi" IS NULL', {"c1"}), ("'none of these' IN \"label:multi\"", {"a3", "b2"}),
+    ):  # fmt: skip
+        assert {each.id for each in survey.matching(where)[1]} == expected
+
+
 def test_shares_of_several_labels_are_of_the_documents(survey: Collection, sonde: Command, tmp_path: Path) -> None:
     found = survey.breakdown("multi", "region")
     assert found.several and dict(zip(found.parts, found.totals.tolist(), strict=True)) == {"a": 4, "b": 4}
@@ -194,6 +205,8 @@ def test_an_export_has_a_column_of_1_and_0_for_each_label(
     assert frame[names[0]].tolist() == [1, 1, 0, 1, 0, 0, 0, 1, pd.NA] and frame[names[0]].dtype == "Int64"
     with pytest.raises(SondeError, match="there is no label run 'mult' in this collection: there is only multi"):
         survey.to_pandas(indicators="mult")
+    assert sonde("export", survey.path, "--to", path, "--indicators", "multi", "--columns", "id,region").code == 0
+    assert list(read[suffix](path)) == ["id", "region", *names]
 
 
 def test_a_service_takes_and_returns_several_labels(survey: Collection, tmp_path: Path) -> None:

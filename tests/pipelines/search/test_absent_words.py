@@ -35,3 +35,6 @@ def test_a_similar_word_is_suggested_for_one_that_no_document_has(tmp_path: Path
         ("dye4", "no document has the word 'dye4'"),
     ):
         assert [each for each in opened.search(query).notes if each.startswith("no document has")] == [note]
+    assert opened.search("batery", mode="lexical").notes == (
+        "no document has the word 'batery' (did you mean 'battery'?)",
+    )
