@@ -119,7 +119,9 @@ class Expressions:
         """IS NULL, IS TRUE, IS FALSE, which are never NULL themselves."""
         operand, right = self._required(only(node, "this", "expression").this, node), node.args["expression"]
         if isinstance(right, exp.Null):
-            return Fragment(f"{operand.sql} IS NULL", cost=operand.cost)
+            names = operand.type == "list" and not operand.column  # of a run: empty for a document that it lacks
+            sql = f"nullif({operand.sql}, '[]')" if names else operand.sql
+            return Fragment(f"{sql} IS NULL", cost=operand.cost)
         if isinstance(right, exp.Boolean) and operand.type == "boolean":
             return Fragment(f"{operand.sql} IS {int(right.this)}")
         raise UsageError(f"IS takes NULL, and for a boolean TRUE or FALSE, unlike in {shown(node.sql('sqlite'))}")
