@@ -104,8 +104,9 @@ class Exporting(Opened):
 
     def _known(self, columns: Sequence[str] | None) -> Sequence[str] | None:
         """Return columns with "id" in the place of the column that the ids came from, which filters take too."""
-        own = {self.id_column or "id": "id"} if self.id_column not in exporting.all_columns(self.stored) else {}
-        return columns and [own.get(name, name) for name in columns]
+        if not columns or self.id_column in exporting.all_columns(self.stored):
+            return columns
+        return ["id" if name == self.id_column else name for name in columns]
 
     def export_lines(
         self, stream: TextIO, *, vectors: bool = False, where: str | None = None, columns: Sequence[str] | None = None,
@@ -165,14 +166,16 @@ class Exporting(Opened):
 @contextmanager
 def _masking(mask: bool, region: str | None, progress: Notify) -> Iterator[exporting.Change | None]:
     """Give what masks the rows of an export, if that is wanted, and tell at the end what it replaced."""
-    from ...pipelines.check import Masker
-
     if region is not None and not mask:
         raise UsageError(f"{arg('region')} needs {arg('mask')}", code="missing-option", field="region")
-    masker = Masker(region) if mask else None
-    yield masker.row if masker else None
-    if masker:
-        masker.say(progress)
+    if not mask:
+        yield None
+        return
+    from ...pipelines.check import Masker
+
+    masker = Masker(region)
+    yield masker.row
+    masker.say(progress)
 
 
 def _passing(where: str | None) -> Callable[[Any], Any] | None:

@@ -205,7 +205,8 @@ class LexicalIndex:
     def misspelled(self, word: str, k: int = 32) -> np.ndarray:
         """Return int64 [m], m at most k: rows of passages with a word that continues the given one or is similar.
 
-        It differs by one letter, or from six letters on by two; only if there is no closer word.
+        Similar words differ by one letter, or by two if the given word has six letters or more. Of the three kinds,
+        only the closest that exists is returned.
         """
         terms = {term for code in self.languages for term in analyzer(code).query_terms(word)}
         for distance in (0, 1, 2) if len(word) > 5 else (0, 1):

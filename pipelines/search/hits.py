@@ -206,7 +206,7 @@ def _meant(view: View, lexical: LexicalIndex, word: str) -> str:
     found = ((documents[passage.doc], passage) for passage in passages)
     texts = [f"{document.title} {document.text[passage.start : passage.end]}" for document, passage in found]
     known = {text[start:end].casefold() for text in texts for start, end in word_spans(text)}
-    longer = sorted((each for each in known if each.startswith(word.casefold())), key=len)
+    longer = sorted((each for each in known if each.startswith(word.casefold())), key=lambda each: (len(each), each))
     close = longer or get_close_matches(word.casefold(), known, n=1, cutoff=ALIKE)
     return f" ({MEANT} {close[0]!r}?)" if close else ""
 
