@@ -9,6 +9,7 @@ from source_tree import modules
 from sonde.indexer.store.kinds import KINDS
 
 TUPLES = (ast.Tuple, ast.List, ast.Set)
+NAMES = frozenset(KINDS)
 
 
 def kind_places(trees: list[ast.Module]) -> dict[str, int]:
@@ -36,7 +37,7 @@ def literal_kinds(tree: ast.Module, places: dict[str, int]) -> Iterator[int]:
 
     def named(*nodes: ast.AST) -> bool:
         inner = [part for node in nodes for part in (node.elts if isinstance(node, TUPLES) else [node])]
-        return any(isinstance(part, ast.Constant) and part.value in KINDS for part in inner)
+        return any(isinstance(part, ast.Constant) and part.value in NAMES for part in inner)
 
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

@@ -17,6 +17,7 @@ def corpus() -> dict[str, Document]:
     return {str(document.key): document for document in stdlib_docstrings()}
 
 
+@pytest.mark.long
 def test_holds_thousands_of_documents_under_unique_keys(corpus):
     documents = list(stdlib_docstrings())
     assert len(documents) == len(corpus) > 4_000

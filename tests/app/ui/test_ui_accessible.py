@@ -97,8 +97,8 @@ def found(page: Page, url: str) -> list[str]:
     ("address", "scheme"),
     [
         *((address, "light") for address in PAGES),
-        *((address, "dark") for address in PAGES[:4]),
-        *(pytest.param(address, "dark", marks=pytest.mark.long) for address in PAGES[4:]),
+        *((address, "dark") for address in PAGES[:2]),
+        *(pytest.param(address, "dark", marks=pytest.mark.long) for address in PAGES[2:]),
     ],
 )
 def test_no_page_has_a_serious_fault(page: Page, shelf: Server, address: str, scheme: Any) -> None:

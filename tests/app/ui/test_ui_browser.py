@@ -83,6 +83,7 @@ def test_back_returns_to_the_query_before(visit: Visit, server: Server, tmp_path
     visit.check()
 
 
+@pytest.mark.long
 def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, server: Server, tmp_path: Path) -> None:
     server.hold.touch()
     make_reviews(visit, tmp_path)
@@ -109,6 +110,7 @@ def test_a_job_goes_on_without_its_page_and_without_the_server(visit: Visit, ser
     assert list((server.shelf / ".sonde-jobs" / "uploads").iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_server_says_when_it_answers_and_whether_jobs_go_on(server: Server) -> None:
     server.stop()
     address = f"the collections in {server.shelf} are at {server.url}, stop with Ctrl-C"

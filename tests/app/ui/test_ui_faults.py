@@ -79,6 +79,7 @@ def test_a_popover_closes_when_its_work_is_done(visit: Visit) -> None:
     expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_lost_server_is_told_in_our_words(visit: Visit, shelf: Server) -> None:
     page = visit.go("/search?collection=long")
     shelf.stop()

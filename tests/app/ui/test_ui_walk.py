@@ -40,6 +40,7 @@ def labelled(path: Path) -> list[str]:
         return [row["label:labels"] for row in csv.DictReader(stream)]
 
 
+@pytest.mark.long
 def test_from_a_file_to_a_labelled_exported_selection_in_ten_clicks(visit: Visit, tmp_path: Path) -> None:
     page, clicks = visit.go("/"), Clicks(visit)
     expect(page.get_by_text("Sonde finds texts by meaning.")).to_be_visible()

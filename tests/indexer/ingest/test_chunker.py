@@ -141,6 +141,7 @@ def test_a_batch_gives_what_each_document_gives_alone(any_chunker, texts):
     ]
 
 
+@pytest.mark.long
 def test_megabytes_in_seconds(encoder):
     prose = "The battery died after a week. How do I reset my password? Profits rose.\n\n" * 20_000
     chinese, unbroken = "数字。" * 60_000, "x" * 300_000

@@ -137,6 +137,7 @@ def turns(calls: list[tuple[str, str]]) -> list[int]:
     return sorted(near & set(range(len(calls))))
 
 
+@pytest.mark.long
 def test_stopped_at_any_upload(machines: Machines, tmp_path: Path) -> None:
     ways = TwoWays(tmp_path, shards=2)
     ways.index(rows(12))

@@ -160,6 +160,7 @@ def test_the_way_back_without_changes_needs_no_model_and_can_be_forgotten(both: 
         both.sharded.change_model(encoder=FakeEncoder())  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_others_write_meanwhile_and_read_whole_generations(both: TwoModels) -> None:
     served, path = both.sharded, both.sharded.path
     encoder: Any = OtherEncoder(same=True)
@@ -200,6 +201,7 @@ def _search_while_it_changes(served: Collection, expected: list[Any]) -> None:
     assert (wrong, seen) == ([], {0, 1})
 
 
+@pytest.mark.long
 def test_shards_that_become_empty_or_get_their_first_documents(tmp_path: Path) -> None:
     both = TwoModels(tmp_path, shards=4)
     both.index(texts(0, 40))

@@ -24,7 +24,7 @@ def opened(folder: Path) -> Collection:
     return Collection.open(folder, loader=loaded)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("times", [1, 9], ids=["once", "at-every-attempt"])
+@pytest.mark.parametrize("times", [1, pytest.param(9, marks=pytest.mark.long)], ids=["once", "at-every-attempt"])
 def test_what_writers_remove_during_a_verification_is_no_fault(
     folder: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:

@@ -16,7 +16,7 @@ RUNNER = Path(__file__).parents[2] / "support" / "clustered_run.py"
 MOMENTS = [
     ("cluster", "writing"),
     pytest.param("topic", "fitting topics", marks=pytest.mark.long),
-    ("topic", "writing"),
+    pytest.param("topic", "writing", marks=pytest.mark.long),
     ("map", "naming regions"),
 ]
 LIBRARIES = {"cluster": "faiss", "topic": "bertopic", "map": "umap"}

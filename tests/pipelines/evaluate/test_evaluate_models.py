@@ -114,6 +114,7 @@ def test_a_static_model_has_nothing_to_prune(tiny: str) -> None:
         prune(load_form(tiny, "static", "cpu").library(), 0.2)
 
 
+@pytest.mark.long
 def test_int8_by_matrix_and_by_channel(tiny: str) -> None:
     pytest.importorskip("onnxruntime", reason="needs the extra int8")
     exact = load_form(tiny, "float32", "cpu").encode_texts(TEXTS)

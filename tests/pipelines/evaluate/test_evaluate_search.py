@@ -115,6 +115,7 @@ def test_evaluation_agrees_with_ir_measures(collection: Collection, judged: tupl
             assert quality.difference == pytest.approx(quality.measures["ndcg@10"] - found[0].measures["ndcg@10"])
 
 
+@pytest.mark.long
 def test_intervals_and_p_values() -> None:
     chance = random.Random(5)
     values = [chance.random() for _ in range(100)]

@@ -154,7 +154,7 @@ def test_pages_fit_together_and_lose_nothing(seed: int, size: int, tmp_path_fact
     assert np.all(np.diff([hit.score for hit in pages]) <= 0)
 
 
-@pytest.mark.parametrize("rerank", [False, True])
+@pytest.mark.parametrize("rerank", [pytest.param(False, marks=pytest.mark.long), True])
 def test_pages_beyond_the_first_depth_fit_together(rerank: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Copies pushed documents into a page whose rank a deeper search changes: later pages repeated them."""
     chance = random.Random(3)

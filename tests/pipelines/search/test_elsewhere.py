@@ -64,6 +64,7 @@ def test_this_process_loads_no_faiss_index(both: TwoWays):
         assert [part for part, _ in view.parts if "ann" in vars(part.generation)] == []
 
 
+@pytest.mark.long
 def test_replicas_follow_the_generations(tmp_path: Path):
     both = TwoWays(tmp_path)
     both.index(rows(60))
@@ -73,6 +74,7 @@ def test_replicas_follow_the_generations(tmp_path: Path):
         assert differ(both.sharded, there) == []
 
 
+@pytest.mark.long
 @settings(max_examples=4, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=4))
 def test_with_one_living_replica_of_each_shard_nothing_is_missing(both: TwoWays, living: list[int]):

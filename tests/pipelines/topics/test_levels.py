@@ -77,6 +77,7 @@ def test_of_two_or_three_groups_the_middle_level_is_suggested(count: int, monkey
     assert (found.suggested, found.why.grain.k) == ((1, sizes[1]) if count < 4 else (0, count))
 
 
+@pytest.mark.long
 def test_the_same_levels_twice_and_with_any_number_of_threads(tmp_path: Path) -> None:
     script = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"

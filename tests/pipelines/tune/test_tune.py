@@ -113,10 +113,15 @@ def ndcg(collection: StoredCollection, asked: KnownQuery) -> float:
 @pytest.mark.parametrize(
     "before",
     [
-        SearchDefaults(weight=0.9, threshold=0.5),
-        SearchDefaults(weight=0.1, depth=25),
         SearchDefaults(weight=0.37, depth=30, rerank_depth=20),
-        SearchDefaults(depth=200),
+        *(
+            pytest.param(other, marks=pytest.mark.long)
+            for other in (
+                SearchDefaults(weight=0.9, threshold=0.5),
+                SearchDefaults(weight=0.1, depth=25),
+                SearchDefaults(depth=200),
+            )
+        ),
     ],
 )
 def test_tuning_again_starts_from_the_settings_in_force_and_stores_what_it_measured(

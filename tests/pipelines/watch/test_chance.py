@@ -44,6 +44,7 @@ def test_a_planted_group_of_eight_among_400_new_texts_is_found() -> None:
         assert place.expected == pytest.approx(0.7)
 
 
+@pytest.mark.long
 def test_quiet_batches_raise_hardly_any_alarm() -> None:
     vectors, labels = blobs(600)
     table = around(vectors)
