@@ -1,5 +1,6 @@
 """`sonde index`: sources into a collection."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from ...indexer.ingest import BuildReport
     from ...indexer.store.runs import Run
     from ..api import Collection
+
+
+PACKED = (".gz", ".zst")
 
 
 def register(app: typer.Typer) -> None:
@@ -160,7 +164,6 @@ def index(
     from ..api.collection import estimate as estimate_run
     from ..api.collection import index_device
     from ..api.functions import address_of
-    from .target import default_target
 
     options = ReadOptions(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
@@ -177,7 +180,7 @@ def index(
         wait=wait, keep=keep, rebuild=rebuild,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
-    to = to or default_target(paths)
+    to = to or _default_target(paths)
     named = address_of(to) or str(to)
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
@@ -196,6 +199,31 @@ def index(
         _say_what_lacks_them(opened, report, named)
     if report.mostly_unusable:
         raise SondeError(report.mostly_unusable)
+
+
+def _default_target(sources: Sequence[Path]) -> Path:
+    """Return `reviews.sonde` for `data/reviews.csv.gz`, and `docs.sonde` for the folder `docs/`.
+
+    Raises:
+        UsageError: The source has no name, there are several, or the collection was made from another source.
+    """
+    from ...indexer.errors import UsageError
+    from ..api.functions import check_origin
+
+    source = sources[0]
+    if len(sources) > 1 or str(source) == "-":
+        what = "several sources" if len(sources) > 1 else "standard input"
+        said = f"{what}: name the collection, for example --to texts.sonde"
+        raise UsageError(said, code="missing-option", field="to")
+    whole = source.expanduser().resolve()
+    name = whole.name
+    for _ in range(2 if Path(name).suffix.lower() in PACKED else 1):
+        name = name if whole.is_dir() else Path(name).stem
+    if not name:
+        raise UsageError(f"{source} does not name the collection: name it with --to", code="missing-option", field="to")
+    target = Path(f"{name}.sonde")
+    check_origin(target, source)
+    return target
 
 
 def _types(given: list[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`sonde label` and `sonde texts entail`."""
+"""`sonde label`."""
 
 from dataclasses import replace as replace_of
 from pathlib import Path
@@ -13,9 +13,6 @@ from .output import Device, Json, LabelsFile, collections_in, print_json, progre
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
-
-Model = Annotated[str | None, typer.Option("--model", metavar="M", help="bundled, a model's folder or a hub name.")]
-Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the model: auto, float32, bfloat16, float16.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -111,7 +108,9 @@ def label(
     k: Annotated[int, typer.Option("-k", help="With --ask: number of documents to show.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
     device: Device = "auto",
-    dtype: Dtype = "auto",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="Precision of the model: auto, float32, bfloat16, float16.")
+    ] = "auto",
     json: Json = False,
 ) -> None:
     """Give every document of a collection a label, and store the result as a run.
@@ -230,32 +229,3 @@ def _print_text(found: "Classified") -> None:
         said = f"{NONE_NAME} (separate from the labels; --none refuses from 0.5 on)"
         print(f"{' ' if found.labels else '*'} {found.none:.3f}  {said}")
     say(f"{', '.join(found.labels) or found.label} · {found.engine}, {found.model}")
-
-
-def entail(
-    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="The first text; - is standard input.")],
-    hypothesis: Annotated[str, typer.Argument(metavar="HYPOTHESIS", help="The statement that may follow from it.")],
-    model: Model = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    json: Json = False,
-) -> None:
-    """Check whether one sentence follows from another: entailment, neutral or contradiction, with probabilities.
-
-    \b
-    Examples:
-      sonde texts entail "A man is playing a guitar." "Somebody makes music."
-    """
-    from ..api import entail as judge
-    from .search import standard_input
-
-    known = standard_input() if premise == "-" else premise
-    with progress(quiet=json) as notify:
-        tell = {} if json else {"progress": notify}
-        found = judge(known, hypothesis, model=model, device=device, dtype=dtype, **tell)
-    if json:
-        print_json(found.to_dict())
-        return
-    for name in ("entailment", "neutral", "contradiction"):
-        print(f"{'*' if name == found.label else ' '} {getattr(found, name):.3f}  {name}")
-    say(f"{found.label} · {found.model}")

@@ -8,9 +8,8 @@ import typer
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.wording import counted
 from .asking import Yes, ask, is_asked
-from .command_classes import NegativeNumbers, group_numbers
+from .commands import DefaultGroup, NegativeNumbers, group_numbers
 from .feedback import correct
-from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, print_json, progress, quoted, say
 from .show_run import Kind, Name, draw, print_breakdown, print_details, show
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from .groups import DefaultGroup
+from .commands import DefaultGroup
 from .output import Device, collections_in, option, say
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import typer
 from ...indexer.store.kinds import KINDS
 from ...indexer.wording import counted
 from .asking import Yes, ask_to_replace
-from .cluster import print_items
-from .map import curve_points, draw_curve, print_curve
+from .cluster import curve_points, draw_curve, print_curve, print_items
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 from .topic import print_closest, print_topic, print_topics, show_breakdown, show_tree
 

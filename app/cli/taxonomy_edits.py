@@ -6,7 +6,7 @@ import typer
 
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, progress, say
-from .taxonomy_tree import complete_names, print_groups
+from .taxonomy_forms import Name, complete_names, print_groups
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from ...pipelines.taxonomy import LogEntry
     from ..api import Collection
 
-Name = Annotated[
-    str | None, typer.Option("--name", metavar="TAXONOMY", help="Name of the taxonomy; default: the newest.")
-]
 Group = Annotated[str, typer.Argument(metavar="GROUP", help="Number, name or path (A > B) of a group.")]
 Groups = Annotated[list[str], typer.Argument(metavar="GROUP...", help="Numbers, names or paths (A > B) of groups.")]
 SomeGroups = Annotated[

@@ -10,7 +10,7 @@ import typer
 from ...indexer.store.kinds import COARSE
 from ...indexer.wording import counted
 from .cluster import fitted_told, names_told, say_unclear
-from .command_classes import NegativeNumbers, group_numbers
+from .commands import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ...indexer.wording import counted
-from .groups import Named
+from .commands import Named
 from .output import Device, Json, print_json, progress, say, say_notes
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .groups import DefaultGroup
+from .commands import DefaultGroup
 from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes, snippet
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import typer
 
 from ...indexer.wording import counted, on_one_line, part_name, size
 from .asking import Yes, ask, ask_to_replace, is_asked
-from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes
-from .terminal import unchanged
+from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes, unchanged
 
 if TYPE_CHECKING:
     from ...indexer.upkeep.info import Info
