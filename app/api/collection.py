@@ -18,14 +18,12 @@ from .exports import Exporting
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
-from .model import Changing
 from .opened import check_device
 from .options import BuildOptions
 from .search import Searching
 from .selections import Selecting
 from .taxonomy import Editing
 from .upkeep import Upkeep
-from .views import Viewing
 
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
@@ -43,10 +41,8 @@ class Collection(
     Evaluating,
     Upkeep,
     Exporting,
-    Changing,
     Looking,
     Selecting,
-    Viewing,
 ):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 

@@ -79,8 +79,8 @@ def serve(
       sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json
     """
     from ...indexer.errors import MissingExtraError
-    from ..api.elsewhere import check_elsewhere
     from ..api.opened import check_device
+    from ..api.served import check_elsewhere
 
     try:
         import fastapi
@@ -179,7 +179,7 @@ def mcp(
       sonde mcp reviews.sonde --edit
     """
     from ..api.opened import check_device
-    from ..api.opening import Opening
+    from ..api.served import Opening
     from ..mcp import server_of
 
     check_device(device)

@@ -12,12 +12,11 @@ from ....indexer.errors import SondeError, UsageError
 from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, entail
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
-from ..answers import answering, json_answer, json_bytes
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted, SearchJob, is_quick
 from ..problems import ProblemError
 from ..responses import Hits, Judged, Labelled, Reranked
-from ..route import CheckedRoute
+from ..route import CheckedRoute, answering, json_answer, json_bytes
 from ..schemas import EntailRequest, Found, LabelRequest, RerankRequest, SearchRequest, SimilarRequest
 from .documents import check_texts
 
