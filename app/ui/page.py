@@ -290,3 +290,14 @@ HEAT = {"light": [[0, "#f4f8fa"], [1, "#0f6e84"]], "dark": [[0, "#1f2226"], [1, 
 def theme() -> str:
     """Return "light" or "dark"."""
     return "dark" if getattr(st.context.theme, "type", "light") == "dark" else "light"
+
+
+_TOP = (
+    """<script data-sonde="top">/* PLACE */ document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);</script>"""
+)
+
+
+def show_top(place: str) -> None:
+    """Scroll to the top of the page when `place`, such as the number of a page of hits, is another than before."""
+    with st.container(key="top"):
+        st.html(_TOP.replace("PLACE", "".join(c for c in place if c.isalnum())), unsafe_allow_javascript=True)
