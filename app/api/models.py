@@ -20,14 +20,7 @@ from ...pipelines.search.rerank.stage import Reranker
 from ...pipelines.similarity import tokens
 from ...pipelines.similarity.bitext import mine_bitext, read_sentences
 from ...pipelines.similarity.pair_file import PairFile, read_pair_file
-from ...pipelines.similarity.similarity import (
-    Comparison,
-    Similarity,
-    check_pairs,
-    load_comparison,
-    load_symmetric,
-    similarity,
-)
+from ...pipelines.similarity.similarity import Comparison, Similarity, check_pairs, load_comparison, load_symmetric
 from ...pipelines.similarity.tokens import Attention, TokenMatrix, pair_attention
 from .opened import Opened
 
@@ -49,7 +42,6 @@ __all__ = [
     "read_pair_file",
     "read_retrieval",
     "read_sentences",
-    "similarity",
     "text_attention",
     "token_matrix",
 ]

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.errors import out_of_range
 from ...indexer.files import check_target, write_output
 from ...indexer.store.kinds import CHECK, WATCH
 from ...indexer.wording import counted
 from .asking import Yes, ask_to_replace, free_name, say_name
-from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, say_notes, snippet
+from .output import CollectionPath, Device, Json, Replace, RunName, Seed, print_json, progress, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.check import Checked, Found
@@ -57,8 +58,8 @@ def check(
         str | None,
         typer.Option("--region", metavar="CODE", help="Country of phone numbers without a country code, such as US."),
     ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "check",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    name: RunName = "check",
+    replace: Replace = False,
     k: Annotated[int, typer.Option("-k", help="Number of documents to show for each kind.")] = 3,
     seed: Seed = 0,
     device: Device = "auto",
@@ -76,7 +77,6 @@ def check(
       sonde check tickets.sonde --only "short,personal data" --region US
       sonde check tickets.sonde --only non-answer --name empty
     """
-    from ...indexer.errors import out_of_range
     from ...pipelines.check.settings import CheckSettings
     from ..api import open as open_collection
 
@@ -134,8 +134,8 @@ def watch(
     alarms: Annotated[
         float, typer.Option("--alarms", metavar="P", help="Maximum chance of a false alarm.")
     ] = 0.01,
-    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "watch",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    name: RunName = "watch",
+    replace: Replace = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the result as an HTML page.")
     ] = None,
@@ -155,7 +155,6 @@ def watch(
       sonde watch tickets.sonde --since october --run october --html new.html
       sonde watch tickets.sonde --since 2026-11-23 --alert --json
     """
-    from ...indexer.errors import out_of_range
     from ...pipelines.watch.settings import WatchSettings
     from ..api import open as open_collection
 

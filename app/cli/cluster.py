@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.wording import counted
 from .asking import free_name, say_name
@@ -19,7 +20,9 @@ from .output import (
     NamerAddress,
     NamerModel,
     NamerShow,
+    Names,
     NamingEngine,
+    Replace,
     Seed,
     print_json,
     progress,
@@ -52,7 +55,7 @@ def cluster(
     name: Annotated[
         str | None, typer.Option("--name", metavar="RUN", help="Name of the run; the method by default.")
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    replace: Replace = False,
     update: Annotated[
         str | None,
         typer.Option("--update", metavar="RUN", help="Only assign new documents to the clusters of an existing run."),
@@ -77,13 +80,7 @@ def cluster(
     ] = None,
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
-    names: Annotated[
-        str,
-        typer.Option(
-            "--names",
-            help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available.",
-        ),
-    ] = "auto",
+    names: Names = "auto",
     namer: NamerAddress = None,
     namer_model: NamerModel = None,
     namer_show: NamerShow = False,
@@ -107,7 +104,6 @@ def cluster(
       sonde cluster reviews.sonde -k 3 --labels refund,praise,delivery --name named
       sonde cluster themes.sonde --update kmeans
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.cluster import ClusterSettings
     from ..api import open as open_collection
     from ..api.functions import read_candidates
@@ -159,8 +155,6 @@ def number_or_auto(text: str) -> "Any":
     Raises:
         UsageError: It is neither.
     """
-    from ...indexer.errors import UsageError
-
     if text == "auto" or text.removeprefix("-").isdecimal():
         return text if text == "auto" else int(text)
     raise UsageError(f"-k is {text!r}: give a whole number, or auto")
@@ -245,8 +239,6 @@ def curve_points(opened: "Collection", name: str | None) -> "tuple[Run, list[dic
     Raises:
         SondeError: The run does not exist, or its number of clusters was given.
     """
-    from ...indexer.errors import SondeError
-
     found = opened.cluster_run(name).run
     points = found.report.get("curve") or []
     if not points:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, Json, print_json, say, say_notes, snippet
 
@@ -83,7 +84,6 @@ def count(
       sonde count desk.sonde --by taxonomy
       sonde count desk.sonde --by taxonomy:taxonomy
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if period and by is None:
@@ -164,7 +164,6 @@ def compare(
       sonde compare themes.sonde --query "late delivery" --query "noisy fan" -k 4
       sonde compare themes.sonde --run kmeans --run other
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     named = run or []

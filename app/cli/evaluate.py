@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import check_different
 from ...indexer.wording import counted, shown_p
 from .commands import Named
 from .evaluate_models import evaluate_bitext, evaluate_models, evaluate_sts
@@ -113,8 +115,6 @@ def evaluate_search(
       sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv --modes hybrid,rerank
       sonde evaluate search judged.sonde
     """
-    from ...indexer.errors import UsageError
-    from ...indexer.files import check_different
     from ...pipelines.search.rerank import LATE
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
@@ -173,8 +173,6 @@ def _judged(
     collection: "Collection", queries: Path | None, qrels: Path | None
 ) -> "tuple[Path | list[Query], Path | Qrels]":
     """Return two files of queries and judgements or, without them, what the collection keeps of both."""
-    from ...indexer.errors import SondeError
-
     if queries and qrels:
         return queries, qrels
     kept = collection.judgements()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError
+from ...indexer.files import check_different, check_target
 from ...indexer.wording import counted, size
 from .output import Device, Json, print_json, progress, say, say_notes, snippet
 from .texts import BitextModel, Dtype, Neighbours, Prompt
@@ -82,8 +84,6 @@ def _read_scale(text: str) -> tuple[float, float]:
     Raises:
         UsageError: These are not two numbers, the first below the second.
     """
-    from ...indexer.errors import UsageError
-
     try:
         least, greatest = (float(part) for part in text.split(","))
     except ValueError:
@@ -162,7 +162,6 @@ def evaluate_models(
       sonde evaluate models --on sts.csv --retrieval cacm/ --model ./my-model --to efficiency.md
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...indexer.files import check_target
     from ...pipelines.evaluate.report import HEADINGS
     from ..api.models import evaluate_models as run
     from ..api.models import quality_cells, quality_notes, quality_page, read_retrieval
@@ -225,7 +224,6 @@ def evaluate_bitext(
       sonde evaluate bitext deu.tsv fra.tsv --model ./multilingual --json
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...indexer.files import check_different
     from ..api.models import check_bitext, read_pair_file
     from ..api.models import evaluate_bitext as run
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError, out_of_range
 from ...indexer.wording import counted
-from .output import Json, print_json, progress, quoted, say
+from .output import BiencoderDtype, DocumentPrompt, Json, QueryPrompt, TruncateDim, print_json, progress, quoted, say
 
 if TYPE_CHECKING:
     from ...indexer.ann import Kind
@@ -78,16 +79,10 @@ def index(
         str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
     ] = None,
     device: Annotated[str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:0,cuda:1 …")] = "auto",
-    dtype: Annotated[
-        str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")
-    ] = None,
-    truncate_dim: Annotated[
-        int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
-    ] = None,
-    query_prompt: Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")] = None,
-    document_prompt: Annotated[
-        str | None, typer.Option("--document-prompt", help="Text put before every passage.")
-    ] = None,
+    dtype: BiencoderDtype = None,
+    truncate_dim: TruncateDim = None,
+    query_prompt: QueryPrompt = None,
+    document_prompt: DocumentPrompt = None,
     ann: Annotated[
         str | None,
         typer.Option(
@@ -157,7 +152,6 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
-    from ...indexer.errors import SondeError, UsageError, out_of_range
     from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
     from ..api import index as run
@@ -207,7 +201,6 @@ def _default_target(sources: Sequence[Path]) -> Path:
     Raises:
         UsageError: The source has no name, there are several, or the collection was made from another source.
     """
-    from ...indexer.errors import UsageError
     from ..api.functions import check_origin
 
     source = sources[0]
@@ -228,8 +221,6 @@ def _default_target(sources: Sequence[Path]) -> Path:
 
 def _types(given: list[str]) -> dict[str, str]:
     """Return the types by column. The last "=" divides, since names of columns may contain one."""
-    from ...indexer.errors import UsageError
-
     found: dict[str, str] = {}
     for each in given:
         name, equals, kind = each.rpartition("=")

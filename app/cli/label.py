@@ -6,10 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError, out_of_range
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
 from .asking import free_name, say_name
-from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, say_notes, snippet
+from .output import (
+    Device,
+    Json,
+    LabelsFile,
+    Replace,
+    RunName,
+    collections_in,
+    print_json,
+    progress,
+    say,
+    say_notes,
+    snippet,
+)
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
@@ -80,8 +93,8 @@ def label(
         ),
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Label only documents that match this filter.")] = None,
-    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "labels",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    name: RunName = "labels",
+    replace: Replace = False,
     corrections: Annotated[
         bool,
         typer.Option(
@@ -131,7 +144,6 @@ def label(
       sonde label --text "Where is my parcel?" --labels "delivery,refund: the customer wants money back"
       sonde label --text - --labels refund,delivery < letter.txt
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.label import LabelSettings
     from ..api import open as open_collection
     from ..api.functions import read_labels
@@ -176,7 +188,6 @@ def label(
 
 def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) -> None:
     """Show the documents to confirm next, of the newest run unless another is named."""
-    from ...indexer.errors import UsageError, out_of_range
     from ..api import open as open_collection
     from .feedback import print_unsure
 
@@ -193,7 +204,6 @@ def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) 
 
 
 def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) -> "Classified":
-    from ...indexer.errors import UsageError
     from ..api import classify
     from .search import standard_input
 

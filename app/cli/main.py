@@ -1,6 +1,6 @@
 """`sonde`: its commands, each from a module that is imported when it is needed, and how their failures come out.
 
-If it is clear what was meant, the message gives that command line: the collection first, or a filter or query in quotes.
+If it is clear what was meant, the message gives that command line: collection first, or a filter or query in quotes.
 """
 
 import errno

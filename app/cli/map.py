@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.store.kinds import MAP
 from ...indexer.wording import counted
 from .asking import free_name, say_name
 from .cluster import fitted_told
-from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, Replace, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
@@ -44,7 +45,7 @@ def map_(
             "--name", metavar="RUN", help="Name of the run.", show_default="map; the newest map if it is only drawn"
         ),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    replace: Replace = False,
     update: Annotated[
         str | None,
         typer.Option("--update", metavar="RUN", help="Place new documents on an existing map; the others do not move."),
@@ -73,7 +74,6 @@ def map_(
       sonde map desk.sonde --to map.html --color "taxonomy:taxonomy level 0"
       sonde map news.sonde --update map
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.map import MapSettings
     from ..api import open as open_collection
     from ..api.functions import check_plot_target
@@ -105,7 +105,6 @@ def _made(
     opened: "Collection", settings: "MapSettings", name: str | None, replace: bool, drawn: bool, notify: "Notify"
 ) -> "Map":
     """Return a new map, or the one that is there already if it is only to be drawn and was made in the same way."""
-    from ...indexer.errors import UsageError
     from ...pipelines.map import MapSettings
 
     maps = [run for run in opened.runs(MAP) if run.complete]

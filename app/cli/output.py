@@ -44,6 +44,20 @@ CollectionPath = Annotated[
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+RunName = Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")]
+BiencoderDtype = Annotated[str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")]
+TruncateDim = Annotated[
+    int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
+]
+QueryPrompt = Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")]
+DocumentPrompt = Annotated[str | None, typer.Option("--document-prompt", help="Text put before every passage.")]
+Names = Annotated[
+    str,
+    typer.Option(
+        "--names", help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available."
+    ),
+]
 LabelsFile = Annotated[Path | None, typer.Option("--labels-file", metavar="F", help="File with one label per line.")]
 NamingEngine = Annotated[
     str, typer.Option("--engine", help="How to choose among the labels: similarity, or nli, which reads five texts.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from . import taxonomy_edits, taxonomy_forms
@@ -71,7 +72,6 @@ def show(
       sonde taxonomy update desk.sonde
       sonde taxonomy undo desk.sonde
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if source is None and (kind is not None or replace or flat):

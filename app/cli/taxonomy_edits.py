@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, progress, say
 from .taxonomy_forms import Name, complete_names, print_groups
@@ -105,8 +106,6 @@ def rename(
       sonde taxonomy rename desk.sonde 3 "Late parcels"
       sonde taxonomy rename desk.sonde --level 0 departments
     """
-    from ...indexer.errors import UsageError
-
     if len(words) != (2 if level is None else 1):
         what = "the group and its new name" if level is None else "the new name of the level"
         raise UsageError(f"give {what}; put a name with spaces in quotes")

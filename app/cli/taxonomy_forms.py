@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError, out_of_range
+from ...indexer.files import check_different, check_target, text_of, write_output
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
 from .asking import Yes, ask_to_replace, ask_to_replace_edits
@@ -51,7 +53,6 @@ def export(
       sonde taxonomy export desk.sonde --to groups.csv --documents documents.csv
       sonde taxonomy export desk.sonde --to desk.ttl
     """
-    from ...indexer.files import check_different, check_target
     from ..api import open as open_collection
 
     check_target(to, (".json", ".csv", ".ttl", ".jsonld"), "write to")
@@ -68,8 +69,6 @@ def export(
 
 
 def _form(path: Path) -> Any:
-    from ...indexer.errors import UsageError
-
     if path.suffix.lower() not in FORMS:
         raise UsageError(
             f"{path} does not end in a taxonomy format: use {', '.join(FORMS)}", code="bad-file", value=str(path)
@@ -78,8 +77,6 @@ def _form(path: Path) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    from ...indexer.files import write_output
-
     write_output(path, lambda stream: stream.write(text.encode()))
     say(f"wrote {path}")
 
@@ -122,7 +119,6 @@ def import_(
       sonde taxonomy import desk.sonde titles.csv --name own --column name=Title --column parent="Belongs to"
       sonde taxonomy import other.sonde desk.json --label
     """
-    from ...indexer.files import text_of
     from ..api import open as open_collection
 
     check_depth(depth, json)
@@ -156,8 +152,6 @@ def _name_in(text: str) -> str:
 
 def _columns(given: list[str]) -> dict[str, str]:
     """Return the columns of tables by the names of Sonde."""
-    from ...indexer.errors import UsageError
-
     found: dict[str, str] = {}
     for each in given:
         name, equals, column = each.partition("=")
@@ -197,8 +191,6 @@ def check_depth(depth: int | None, json: bool) -> None:
     Raises:
         UsageError: It is below 1, or JSON is wanted, which has all groups.
     """
-    from ...indexer.errors import UsageError, out_of_range
-
     if depth is not None and depth < 1:
         raise out_of_range("depth", depth, "give 1 or more")
     if depth is not None and json:

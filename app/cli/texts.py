@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError
+from ...indexer.files import check_target, write_output
 from ...indexer.wording import counted
 from .commands import Named
 from .output import Device, Json, print_json, progress, say, say_notes, snippet
@@ -83,7 +85,6 @@ def similarity(
       sonde texts similarity --pairs pairs.jsonl --columns premise,hypothesis --json
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...indexer.errors import UsageError
     from ..api.models import check_pairs, load_comparison, read_pair_file
 
     if pairs is not None and first is not None:
@@ -221,9 +222,6 @@ def bitext(
 def _check_bitext(threshold: float | None, to: Path | None) -> None:
     from math import isfinite
 
-    from ...indexer.errors import UsageError
-    from ...indexer.files import check_target
-
     if threshold is not None and not isfinite(threshold):
         raise UsageError(f"--threshold {threshold} is not a valid margin: give a number, such as 1.05")
     if to is not None:
@@ -232,8 +230,6 @@ def _check_bitext(threshold: float | None, to: Path | None) -> None:
 
 def _write_pairs(path: Path, found: "list[Translation]") -> None:
     """Write the pairs as `sonde evaluate bitext` and `sonde texts similarity --pairs` read them."""
-    from ...indexer.files import write_output
-
     lines = [
         f"{' '.join(p.first.split())}\t{' '.join(p.second.split())}\t{p.margin:.4f}\t{p.cosine:.4f}\n" for p in found
     ]

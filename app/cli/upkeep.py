@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.wording import counted, on_one_line, part_name, size
 from .asking import Yes, ask, ask_to_replace, is_asked
 from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes, unchanged
@@ -315,7 +316,6 @@ def export(
       sonde export tickets.sonde --to codes.csv --indicators labels
       sonde export reviews.sonde --to shared.xlsx --mask --region GB
     """
-    from ...indexer.errors import SondeError
     from ..api import open as open_collection
 
     _check_export(page, to, groups, vectors, raw_formulas, columns, mask, region, indicators)
@@ -362,8 +362,6 @@ def _check_export(
     page: Path | None, to: str, groups: str | None, vectors: bool, raw_formulas: bool, columns: str | None, mask: bool,
     region: str | None, indicators: str | None,
 ) -> None:  # fmt: skip
-    from ...indexer.errors import UsageError
-
     if page is not None and (to != "-" or vectors or raw_formulas):
         raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
     if page is not None and (columns or groups or mask or indicators):

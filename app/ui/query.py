@@ -72,7 +72,7 @@ def ask(collection: Collection) -> SearchForm:
                 "Hits per page", SIZES, key="k", bind="query-params", label_visibility="collapsed", width=90
             )  # fmt: skip
             st.text("hits per page", width="content")
-    where, threshold = show_filters(collection)
+    where, threshold = _show_filters(collection)
     chosen = cast(Mode, mode or "hybrid")
     settings = SearchSettings(
         k=size, mode="dense" if like else chosen, where=where, threshold=threshold, rerank=rerank and not like
@@ -134,7 +134,7 @@ def _search(collection: Collection, asked: SearchForm) -> Results:
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
+def _known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
     """Return what one can filter by, found once for each state of a collection."""
     del path, at
     return _collection.facets()
@@ -142,11 +142,11 @@ def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
 
 def facets_of(collection: Collection) -> list[Facet]:
     """Return what one can filter by; groups that have two names only once, unless the address names the other."""
-    known = known_facets(str(collection.path), collection.state(), collection)
+    known = _known_facets(str(collection.path), collection.state(), collection)
     return [facet for facet in known if not facet.same or f"f.{facet.name}" in st.query_params]
 
 
-def show_filters(collection: Collection) -> tuple[str | None, float | None]:
+def _show_filters(collection: Collection) -> tuple[str | None, float | None]:
     """Draw the filters and return the condition and the threshold that they make."""
     known = facets_of(collection)
     with st.expander("Filters", icon=":material/filter_alt:", key="filters", on_change="rerun", bind="query-params"):
