@@ -32,18 +32,7 @@ if TYPE_CHECKING:
     from ...indexer.sharded.build import Runner
 
 
-class Collection(
-    Searching,
-    Grouping,
-    Editing,
-    Checking,
-    Labelling,
-    Evaluating,
-    Upkeep,
-    Exporting,
-    Looking,
-    Selecting,
-):
+class Collection(Searching, Grouping, Editing, Checking, Labelling, Evaluating, Upkeep, Exporting, Looking, Selecting):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 
     Open one with `sonde.open` or create one with `sonde.index`. Several threads may share one object. Every call works

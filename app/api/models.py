@@ -25,26 +25,10 @@ from ...pipelines.similarity.tokens import Attention, TokenMatrix, pair_attentio
 from .opened import Opened
 
 __all__ = [
-    "check_bitext",
-    "check_pairs",
-    "compare_texts",
-    "evaluate_bitext",
-    "evaluate_models",
-    "evaluate_sts",
-    "load_comparison",
-    "load_nli",
-    "load_reranker",
-    "mine_bitext",
-    "pair_attention",
-    "quality_cells",
-    "quality_notes",
-    "quality_page",
-    "read_pair_file",
-    "read_retrieval",
-    "read_sentences",
-    "text_attention",
-    "token_matrix",
-]
+    "check_bitext", "check_pairs", "compare_texts", "evaluate_bitext", "evaluate_models", "evaluate_sts",
+    "load_comparison", "load_nli", "load_reranker", "mine_bitext", "pair_attention", "quality_cells", "quality_notes",
+    "quality_page", "read_pair_file", "read_retrieval", "read_sentences", "text_attention", "token_matrix",
+]  # fmt: skip
 
 
 def compare_texts(

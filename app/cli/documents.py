@@ -56,8 +56,7 @@ def get(
 def count(
     collection: CollectionPath,
     by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="COLUMN", help="A metadata field, a run, or a column of a run."),
+        str | None, typer.Option("--by", metavar="COLUMN", help="A metadata field, a run, or a column of a run.")
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Count only documents that match this filter.")] = None,
     period: Annotated[

@@ -83,8 +83,7 @@ def evaluate_search(
         Path | None, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")
     ] = None,
     modes: Annotated[
-        str,
-        typer.Option("--modes", help="Modes to compare with the first: dense, lexical, hybrid, rerank."),
+        str, typer.Option("--modes", help="Modes to compare with the first: dense, lexical, hybrid, rerank.")
     ] = "dense,lexical,hybrid",
     fusion: Annotated[
         str, typer.Option("--fusion", help="How hybrid combines both result lists: convex or rrf.")

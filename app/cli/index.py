@@ -102,8 +102,7 @@ def index(
         int | None, typer.Option("--memory", metavar="MB", help="Maximum memory for the FAISS index.")
     ] = None,
     late: Annotated[
-        bool,
-        typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds."),
+        bool, typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds.")
     ] = False,
     keep: Annotated[
         str | None, typer.Option("--keep", help="last: keep the last of several rows with the same id.")
@@ -124,12 +123,10 @@ def index(
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
     delete_most: Annotated[
-        bool,
-        typer.Option("--delete-most", help="Let --sync delete more than half of the documents."),
+        bool, typer.Option("--delete-most", help="Let --sync delete more than half of the documents.")
     ] = False,
     rebuild: Annotated[
-        bool,
-        typer.Option("--rebuild", help="Rebuild lost shards of the collection from the sources."),
+        bool, typer.Option("--rebuild", help="Rebuild lost shards of the collection from the sources.")
     ] = False,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes.")

@@ -68,8 +68,7 @@ NamerAddress = Annotated[
 ]
 NamerModel = Annotated[str | None, typer.Option("--namer-model", metavar="M", help="The model of --namer to ask.")]
 NamerShow = Annotated[
-    bool,
-    typer.Option("--namer-show", help="Send nothing; show what --namer would be sent, and keep the usual names."),
+    bool, typer.Option("--namer-show", help="Send nothing; show what --namer would be sent, and keep the usual names.")
 ]
 Mask = Annotated[
     bool,

@@ -21,8 +21,7 @@ SLOW = 1.0
 """Seconds of loading above which the command line reports them."""
 Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
 Threshold = Annotated[
-    float | None,
-    typer.Option("--threshold", metavar="T", help="Minimum score: cosine, or BM25 with --mode lexical."),
+    float | None, typer.Option("--threshold", metavar="T", help="Minimum score: cosine, or BM25 with --mode lexical.")
 ]
 K = Annotated[int, typer.Option("-k", help="Number of documents to return.")]
 Offset = Annotated[int, typer.Option("--offset", help="Number of top documents to skip, for paging.")]

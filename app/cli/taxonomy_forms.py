@@ -93,9 +93,7 @@ def import_(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            "--column",
-            metavar="NAME=COLUMN",
-            help="Which column of a table is `name`, and so on; repeat it for more.",
+            "--column", metavar="NAME=COLUMN", help="Which column of a table is `name`, and so on; repeat it for more."
         ),
     ] = None,
     name: Name = None,

@@ -45,12 +45,10 @@ def topics(
         typer.Option("--update", metavar="RUN", help="Only assign new documents to the topics of an existing run."),
     ] = None,
     min_size: Annotated[
-        int | None,
-        typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense."),
+        int | None, typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense.")
     ] = None,
     about: Annotated[
-        int | None,
-        typer.Option("--about", metavar="N", help="Approximate number of topics (within 10 %)."),
+        int | None, typer.Option("--about", metavar="N", help="Approximate number of topics (within 10 %).")
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
@@ -87,8 +85,7 @@ def topics(
         ),
     ] = "auto",
     level: Annotated[
-        str,
-        typer.Option("--level", help="The level of the run's topics: coarse, middle, fine, or the suggested one."),
+        str, typer.Option("--level", help="The level of the run's topics: coarse, middle, fine, or the suggested one.")
     ] = "suggested",
     seed: Seed = 0,
     device: Device = "auto",

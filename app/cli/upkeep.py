@@ -257,8 +257,7 @@ def export(
         ),
     ] = "-",
     vectors: Annotated[
-        bool,
-        typer.Option("--vectors", help="Also write each document's embedding: the mean of those of its passages."),
+        bool, typer.Option("--vectors", help="Also write each document's embedding: the mean of those of its passages.")
     ] = False,
     where: Annotated[
         str | None, typer.Option("--where", help="Write only documents that match this filter on metadata and runs.")
@@ -266,8 +265,7 @@ def export(
     raw_formulas: Annotated[
         bool,
         typer.Option(
-            "--raw-formulas",
-            help="Do not put an apostrophe before CSV cells that a spreadsheet would run as formulas.",
+            "--raw-formulas", help="Do not put an apostrophe before CSV cells that a spreadsheet would run as formulas."
         ),
     ] = False,
     page: Annotated[

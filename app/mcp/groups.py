@@ -184,10 +184,7 @@ class EditingTools(GroupTools):
 
     @told
     def undo_taxonomy(
-        self,
-        steps: Annotated[int, "Edits to undo."] = 1,
-        taxonomy: Run = None,
-        collection: Name = None,
+        self, steps: Annotated[int, "Edits to undo."] = 1, taxonomy: Run = None, collection: Name = None
     ) -> dict[str, Any]:
         """Undo the last edits of a taxonomy; return their entries of its log, the last edit first."""
         with patience(WRITE_WAIT):

@@ -31,9 +31,7 @@ P = ParamSpec("P")
 S = TypeVar("S", bound="Tools")
 
 
-def told(
-    tool: Callable[Concatenate[S, P], dict[str, Any]],
-) -> Callable[Concatenate[S, P], dict[str, Any]]:
+def told(tool: Callable[Concatenate[S, P], dict[str, Any]]) -> Callable[Concatenate[S, P], dict[str, Any]]:
     """Let a tool raise its errors as `ToolError`, which the assistant reads."""
 
     @wraps(tool)

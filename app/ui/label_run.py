@@ -247,11 +247,7 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
         right.caption("These labels were made from examples. To apply the corrections, run the command again.")
     elif may_write() and kept:
         idle = may_start(running)
-        with (
-            right,
-            popover("Label again", "again", icon=":material/play_arrow:", disabled=not idle),
-            sentences(),
-        ):
+        with right, popover("Label again", "again", icon=":material/play_arrow:", disabled=not idle), sentences():
             _label_again(shelf, collection, run)
     if not may_write():
         st.text("Your key is read-only. You cannot correct labels with it.")

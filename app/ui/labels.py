@@ -142,15 +142,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         options += ["--budget", budget.strip()] if budget.strip() else []
         options += ["--corrections-of", source] if source else [] if applied else ["--no-corrections"]
         st.session_state["_label_run"], st.session_state["_label_part"] = name, "documents by label"
-        start(
-            shelf,
-            collection,
-            f"Label run '{name}'",
-            "label",
-            "--labels-file",
-            labels_file(shelf, lines),
-            *options,
-        )
+        start(shelf, collection, f"Label run '{name}'", "label", "--labels-file", labels_file(shelf, lines), *options)
 
 
 def _applies(collection: Collection, name: str) -> bool:

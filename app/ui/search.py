@@ -19,19 +19,7 @@ from .drawer import show_opener
 from .hits import show_hits
 from .jobs.panel import name_of, show_work
 from .page import empty, escape_markdown, is_digest, link, sentence_of, sentences, shortened, show_text, show_top
-from .query import (
-    LIKE,
-    WIDE,
-    SearchForm,
-    all_of,
-    ask,
-    choose_values,
-    chosen_of,
-    facets_of,
-    page_of,
-    shown_value,
-    wide,
-)
+from .query import LIKE, WIDE, SearchForm, all_of, ask, choose_values, chosen_of, facets_of, page_of, shown_value, wide
 from .workspace import Workspace
 
 SHORT = 80

@@ -13,14 +13,7 @@ from ...pipelines.analysis.selections import Change
 from ..api import Collection
 from .downloads import choose_export_columns, help_of_export, written
 from .jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
-from .page import (
-    chips,
-    escape_markdown,
-    sentences,
-    shortened,
-    show_text,
-    submitted,
-)
+from .page import chips, escape_markdown, sentences, shortened, show_text, submitted
 from .workspace import Workspace
 
 SAMPLE = 800

@@ -69,19 +69,19 @@ async def delete_document_by_id(id: Id, context: Writer, collection: Named = Non
 async def embed(body: EmbedRequest, context: Reader) -> Response:
     """Return an embedding for each text. Only the beginning of a text longer than the model's window is used."""
     host = context.hosts.find(body.collection)
-    check_texts(context, body.texts, "texts")
+    check_texts(context, body.texts)
     return await context.slow(answering(_embedded), host, body)
 
 
-def check_texts(context: Context, texts: list[str], field: str) -> None:
+def check_texts(context: Context, texts: list[str]) -> None:
     """Reject a list that is too long or holds an invalid text.
 
     Raises:
         ProblemError: The list is rejected (422); the field's name includes the position of the text.
     """
-    context.check_count(len(texts), field)
+    context.check_count(len(texts), "texts")
     for place, text in enumerate(texts):
-        context.check_text(text, f"{field}.{place}")
+        context.check_text(text, f"texts.{place}")
 
 
 def _found(host: Hosted, key: str) -> StoredDocument:

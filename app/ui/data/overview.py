@@ -235,11 +235,7 @@ def _skipped(path: Path) -> None:
 WORK = {
     "verify": ("Verify", ":material/health_and_safety:", "Check every stored value and both indexes."),
     "repair": ("Repair", ":material/healing:", "Rebuild indexes from embeddings, and lost embeddings from texts."),
-    "compact": (
-        "Compact",
-        ":material/compress:",
-        "Remove deleted rows and merge files. You can search meanwhile.",
-    ),
+    "compact": ("Compact", ":material/compress:", "Remove deleted rows and merge files. You can search meanwhile."),
 }
 
 
