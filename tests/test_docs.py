@@ -100,7 +100,7 @@ MODULES_OF_DEFAULT = {
         f"sonde.app.api.{part}"
         for part in ("checks", "collection", "search", "groups", "labels", "taxonomy", "upkeep", "texts", "looks")
     ),
-    *(f"sonde.app.api.{part}" for part in ("selections", "explain", "evaluate", "model", "views")),
+    *(f"sonde.app.api.{part}" for part in ("selections", "models", "evaluate")),
     "sonde.pipelines.similarity.similarity",
     "sonde.pipelines.similarity.bitext",
 }

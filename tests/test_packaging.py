@@ -57,7 +57,7 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel, checkout):
     pages = {
         "sonde/app/ui/style.css",
         "sonde/app/ui/icon.svg",
-        "sonde/app/ui/map/host.js",
+        "sonde/app/ui/host.js",
         "sonde/app/workbench/style.css",
         *(f"sonde/app/workbench/{path.name}" for path in (checkout / "app" / "workbench").glob("*.js")),
     }

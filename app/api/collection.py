@@ -18,14 +18,12 @@ from .exports import Exporting
 from .groups import Grouping
 from .labels import Labelling
 from .looks import Looking
-from .model import Changing
 from .opened import check_device
 from .options import BuildOptions
 from .search import Searching
 from .selections import Selecting
 from .taxonomy import Editing
 from .upkeep import Upkeep
-from .views import Viewing
 
 if TYPE_CHECKING:
     from ...indexer.encoder import Encoder
@@ -34,20 +32,7 @@ if TYPE_CHECKING:
     from ...indexer.sharded.build import Runner
 
 
-class Collection(
-    Searching,
-    Grouping,
-    Editing,
-    Checking,
-    Labelling,
-    Evaluating,
-    Upkeep,
-    Exporting,
-    Changing,
-    Looking,
-    Selecting,
-    Viewing,
-):
+class Collection(Searching, Grouping, Editing, Checking, Labelling, Evaluating, Upkeep, Exporting, Looking, Selecting):
     """A collection of texts that you can search, group, label, evaluate and maintain.
 
     Open one with `sonde.open` or create one with `sonde.index`. Several threads may share one object. Every call works

@@ -2,6 +2,7 @@
 
 Each name is imported from its own package on first use, so using one function does not load the others.
 """
+# ruff: noqa: F401  (the interfaces import these names from here)
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ...indexer.readers import preview
     from ...indexer.readers.encoding import text_of_table
     from ...indexer.readers.read import present
-    from ...indexer.sharded import address_of, is_sharded, lasting_file
+    from ...indexer.sharded import address_of, lasting_file
     from ...indexer.sharded.look import last_change, quick_look, remembered_ids
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ...pipelines.cluster import read_candidates
     from ...pipelines.evaluate.per_query import check_per_query, write_per_query
     from ...pipelines.label import NONE_NAME, read_labels
-    from ...pipelines.label.correction_files import check_sheet, read_corrections, write_corrections, write_sheet
+    from ...pipelines.label.correction_files import check_sheet, read_corrections, write_sheet
     from ...pipelines.map.regions import read_outlines
     from ...pipelines.plots import check_plot_target, write_plot
     from ...pipelines.search.filters.compile import among, between, containing, every
@@ -47,7 +48,7 @@ _HOMES = {
     "indexer.readers": ("preview",),
     "indexer.readers.encoding": ("text_of_table",),
     "indexer.readers.read": ("present",),
-    "indexer.sharded": ("address_of", "is_sharded", "lasting_file"),
+    "indexer.sharded": ("address_of", "lasting_file"),
     "indexer.sharded.look": ("quick_look", "last_change", "remembered_ids"),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
@@ -58,7 +59,7 @@ _HOMES = {
     "pipelines.cluster": ("read_candidates",),
     "pipelines.evaluate.per_query": ("check_per_query", "write_per_query"),
     "pipelines.label": ("NONE_NAME", "read_labels"),
-    "pipelines.label.correction_files": ("check_sheet", "read_corrections", "write_corrections", "write_sheet"),
+    "pipelines.label.correction_files": ("check_sheet", "read_corrections", "write_sheet"),
     "pipelines.map.regions": ("read_outlines",),
     "pipelines.plots": ("check_plot_target", "write_plot"),
     "pipelines.search.filters.compile": ("among", "between", "containing", "every"),
@@ -69,60 +70,6 @@ _HOMES = {
     "pipelines.train.biencoder": ("train_biencoder",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "NONE_NAME",
-    "NOTHING_ANSWERS",
-    "NOT_CLOSE",
-    "Patience",
-    "address_of",
-    "among",
-    "being_written",
-    "between",
-    "canonical_name",
-    "check_export_target",
-    "check_origin",
-    "check_per_query",
-    "check_plot_target",
-    "check_sheet",
-    "containing",
-    "duration",
-    "encoder_for",
-    "estimate_source",
-    "every",
-    "hit_columns",
-    "is_local",
-    "is_sharded",
-    "json_value",
-    "last_change",
-    "lasting_file",
-    "load_encoder_for",
-    "notices_to",
-    "patience",
-    "present",
-    "preview",
-    "quick_look",
-    "read_candidates",
-    "read_corrections",
-    "read_labels",
-    "read_outlines",
-    "remembered_ids",
-    "remove_collection",
-    "seed_words",
-    "shown_metadata",
-    "size",
-    "telling_fields",
-    "text_of_table",
-    "to_csv",
-    "to_jsonl",
-    "train_biencoder",
-    "train_nli",
-    "train_reranker",
-    "write_corrections",
-    "write_per_query",
-    "write_plot",
-    "write_sheet",
-]
 
 
 def __getattr__(name: str) -> Any:

@@ -370,12 +370,7 @@ class Looking(Opened):
         return compare_runs(self.stored, first, second, kind)
 
     def try_labels(
-        self,
-        labels: "Labels",
-        settings: "LabelSettings | None" = None,
-        count: int = 50,
-        *,
-        progress: Notify = silent,
+        self, labels: "Labels", settings: "LabelSettings | None" = None, count: int = 50, *, progress: Notify = silent
     ) -> "Trial":
         """Label a random sample of documents; nothing is stored.
 

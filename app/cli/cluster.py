@@ -1,12 +1,14 @@
-"""`sonde cluster`."""
+"""`sonde cluster`; and the curve from which the number of clusters was chosen, with its old command `sonde curve`."""
 
 import heapq
 from collections.abc import Mapping
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.store.kinds import CLUSTER
 from ...indexer.wording import counted
 from .asking import free_name, say_name
@@ -18,7 +20,9 @@ from .output import (
     NamerAddress,
     NamerModel,
     NamerShow,
+    Names,
     NamingEngine,
+    Replace,
     Seed,
     print_json,
     progress,
@@ -28,8 +32,9 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from ...indexer.store.runs import Item
+    from ...indexer.store.runs import Item, Run
     from ...pipelines.cluster.settings import Method, Outliers
+    from ..api import Collection
 
 LARGEST = 20
 """Clusters that are printed, at most."""
@@ -38,8 +43,9 @@ MEASURES = {"cohesion": "cohesion", "stability": "stability", "name_accuracy": "
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the commands."""
     app.command("cluster")(cluster)
+    app.command("curve", hidden=True)(curve)
 
 
 def cluster(
@@ -49,7 +55,7 @@ def cluster(
     name: Annotated[
         str | None, typer.Option("--name", metavar="RUN", help="Name of the run; the method by default.")
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    replace: Replace = False,
     update: Annotated[
         str | None,
         typer.Option("--update", metavar="RUN", help="Only assign new documents to the clusters of an existing run."),
@@ -74,13 +80,7 @@ def cluster(
     ] = None,
     labels_file: LabelsFile = None,
     engine: NamingEngine = "similarity",
-    names: Annotated[
-        str,
-        typer.Option(
-            "--names",
-            help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available.",
-        ),
-    ] = "auto",
+    names: Names = "auto",
     namer: NamerAddress = None,
     namer_model: NamerModel = None,
     namer_show: NamerShow = False,
@@ -104,7 +104,6 @@ def cluster(
       sonde cluster reviews.sonde -k 3 --labels refund,praise,delivery --name named
       sonde cluster themes.sonde --update kmeans
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.cluster import ClusterSettings
     from ..api import open as open_collection
     from ..api.functions import read_candidates
@@ -156,8 +155,6 @@ def number_or_auto(text: str) -> "Any":
     Raises:
         UsageError: It is neither.
     """
-    from ...indexer.errors import UsageError
-
     if text == "auto" or text.removeprefix("-").isdecimal():
         return text if text == "auto" else int(text)
     raise UsageError(f"-k is {text!r}: give a whole number, or auto")
@@ -210,3 +207,57 @@ def say_unclear(name: str, report: Mapping[str, Any]) -> None:
         low, high = report["equal"]
         about = f"{low:,} to {high:,} are about equally good" if low < high else "other seeds give other groups"
         say(f"{name}: the number of groups is not clear: {about}")
+
+
+def curve(
+    collection: CollectionPath,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="A cluster run; the newest by default.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Draw the curve to an .html, .png or .svg file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the silhouette and stability for each k, from which `sonde cluster` chose the number of clusters.
+
+    The newer names are `sonde runs show C.sonde RUN --curve` and `sonde runs draw C.sonde RUN --to FILE`.
+    """
+    from ..api import open as open_collection
+    from ..api.functions import check_plot_target
+
+    if to is not None:
+        check_plot_target(to)
+    opened = open_collection(collection)
+    found = curve_points(opened, run)
+    draw_curve(opened, *found, to) if to is not None else print_curve(*found, json)
+
+
+def curve_points(opened: "Collection", name: str | None) -> "tuple[Run, list[dict[str, Any]]]":
+    """Return a cluster run and the measures of each k that was tried.
+
+    Raises:
+        SondeError: The run does not exist, or its number of clusters was given.
+    """
+    found = opened.cluster_run(name).run
+    points = found.report.get("curve") or []
+    if not points:
+        raise SondeError(f"the cluster run {found.name!r} has no curve: only KMeans with -k auto chooses k on one")
+    return found, points
+
+
+def draw_curve(opened: "Collection", run: "Run", points: "list[dict[str, Any]]", to: Path) -> None:
+    """Draw the curve to a file."""
+    from ...pipelines.plots import CurvePlot
+    from ..api.functions import write_plot
+
+    write_plot(CurvePlot(f"{opened.path.name}: how many clusters ({run.name})", points, run.report["k"]), to)
+    say(f"{to}: {counted(len(points), 'number')} of clusters")
+
+
+def print_curve(run: "Run", points: "list[dict[str, Any]]", json: bool) -> None:
+    """Print the curve, with the chosen k marked."""
+    for point in points:
+        chosen = "  <" if point["k"] == run.report["k"] else ""
+        shown = "  ".join(f"{name} {point[name]:.3f}" for name in ("silhouette", "stability", "score"))
+        print_json(point | {"chosen": bool(chosen)}) if json else print(f"{point['k']:>4}  {shown}{chosen}")

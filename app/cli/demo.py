@@ -256,9 +256,7 @@ QUERIES = tuple(search.query for search in SEARCHES)
 
 # Without its filter this one finds mail folders.
 FILTERED = DemoSearch(
-    "delete a folder and everything in it",
-    expected="shutil.rmtree",
-    where="package = 'shutil' AND kind = 'function'",
+    "delete a folder and everything in it", expected="shutil.rmtree", where="package = 'shutil' AND kind = 'function'"
 )
 
 

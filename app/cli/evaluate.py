@@ -1,15 +1,16 @@
-"""`sonde evaluate`: search, labels, clusters and models."""
+"""`sonde evaluate`: how good searches, labels and clusters are; its commands about models are in `evaluate_models`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import check_different
 from ...indexer.wording import counted, shown_p
-from .bitext import evaluate_bitext
-from .groups import Named
-from .output import CollectionPath, Device, Json, print_json, progress, quoted, say, say_notes, snippet
-from .similarity import Columns, Scale, evaluate_sts, read_scored
+from .commands import Named
+from .evaluate_models import evaluate_bitext, evaluate_models, evaluate_sts
+from .output import CollectionPath, Device, Json, print_json, quoted, say, say_notes, snippet
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.labels import LabelQuality
@@ -50,73 +51,6 @@ def evaluate_clusters(
             print(f"{name.replace('_', ' '):<14} {value if isinstance(value, str) else format(value, ',.4g')}")
 
 
-def evaluate_models(
-    on: Annotated[
-        Path, typer.Option("--on", metavar="FILE", help="Pairs of sentences with scores, as for `evaluate sts`.")
-    ],
-    retrieval: Annotated[
-        Path | None,
-        typer.Option("--retrieval", metavar="FOLDER", help="A test collection in BEIR's layout, for search quality."),
-    ] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="M", help="The bi-encoder.")] = None,
-    forms: Annotated[
-        str | None, typer.Option("--forms", metavar="A,B", help="float32, int8, int8-tensor, pruned:0.2, dims:128 …")
-    ] = None,
-    repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", help="Time each form N times and report the fastest.")
-    ] = 1,
-    to: Annotated[Path | None, typer.Option("--to", metavar="FILE.md", help="Write the table as Markdown.")] = None,
-    columns: Columns = None,
-    scale: Scale = "0,5",
-    device: Device = "auto",
-    json: Json = False,
-) -> None:
-    """Compare forms of one model: float32, bfloat16, int8, pruned, fewer dimensions, static.
-
-    For each form: Spearman's correlation on the pairs, nDCG@10 of a dense search with the p-value of the difference
-    from the first form, texts per second of wall time and of CPU time, size of the weights, memory, and bytes per
-    stored embedding.
-
-    \b
-    Examples:
-      sonde evaluate models --on sts.csv --forms float32,dims:64
-      sonde evaluate models --on sts.csv --retrieval cacm/ --model ./my-model --to efficiency.md
-    """
-    from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.evaluate.report import HEADINGS
-    from ..api.models import evaluate_models as run
-    from ..api.models import quality_cells, quality_notes, quality_page, read_retrieval
-
-    if to is not None:
-        _check_target(to)
-    [pairs] = read_scored([on], columns, scale)
-    name = model or DEFAULT_MODEL
-    with progress(quiet=json) as notify:
-        given = read_retrieval(retrieval) if retrieval else None
-        chosen = forms.split(",") if forms is not None else None
-        found = run(pairs, given, model=name, forms=chosen, device=device, repeats=repeats, notify=notify)
-    if to is not None:
-        texts = len(given.texts) if given else 2 * len(pairs)
-        to.write_text(quality_page(found, name, pairs.name, given.name if given else None, texts), "utf-8")
-        say(f"wrote {to}")
-    if json:
-        for row in found:
-            print_json(row.to_dict())
-        return
-    table = [HEADINGS, *quality_cells(found)]
-    widths = [max(len(row[place]) for row in table) for place in range(len(HEADINGS))]
-    for row in table:
-        rest = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        print("  ".join((f"{row[0]:<{widths[0]}}", *rest)))
-    say_notes(quality_notes(found))
-
-
-def _check_target(path: Path) -> None:
-    from ...indexer.files import check_target
-
-    check_target(path, (".md", ".markdown"), "write the table to")
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(cls=Named, no_args_is_help=True, rich_markup_mode=None)
@@ -149,8 +83,7 @@ def evaluate_search(
         Path | None, typer.Option("--qrels", metavar="QRELS", help="Judgements: TREC qrels or BEIR's TSV.")
     ] = None,
     modes: Annotated[
-        str,
-        typer.Option("--modes", help="Modes to compare with the first: dense, lexical, hybrid, rerank."),
+        str, typer.Option("--modes", help="Modes to compare with the first: dense, lexical, hybrid, rerank.")
     ] = "dense,lexical,hybrid",
     fusion: Annotated[
         str, typer.Option("--fusion", help="How hybrid combines both result lists: convex or rrf.")
@@ -181,8 +114,6 @@ def evaluate_search(
       sonde evaluate search cacm.sonde --queries queries.jsonl.gz --qrels qrels.tsv --modes hybrid,rerank
       sonde evaluate search judged.sonde
     """
-    from ...indexer.errors import UsageError
-    from ...indexer.files import check_different
     from ...pipelines.search.rerank import LATE
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
@@ -241,8 +172,6 @@ def _judged(
     collection: "Collection", queries: Path | None, qrels: Path | None
 ) -> "tuple[Path | list[Query], Path | Qrels]":
     """Return two files of queries and judgements or, without them, what the collection keeps of both."""
-    from ...indexer.errors import SondeError
-
     if queries and qrels:
         return queries, qrels
     kept = collection.judgements()

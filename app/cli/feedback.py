@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import UsageError, out_of_range
+from ...indexer.files import check_different, check_target, text_of
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted, existing
 from .output import CollectionPath, Json, print_json, progress, quoted, say, snippet
@@ -75,8 +77,6 @@ def correct(
       sonde runs correct tickets.sonde --random -k 60 --to hand.xlsx
       sonde label tickets.sonde --labels open,spam --replace
     """
-    from ...indexer.errors import UsageError, out_of_range
-    from ...indexer.files import check_target
     from ..api import open as open_collection
     from ..api.functions import check_sheet
 
@@ -177,7 +177,6 @@ def tag(
       sonde cluster themes.sonde -k 2 --where '"tag:unhappy"' --name within
       sonde runs name themes.sonde unhappy angry
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     ways = {"new": True, "add": add, "remove": remove, "replace": replace}
@@ -201,7 +200,6 @@ def _of(path: Path) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    from ...indexer.files import text_of
     from .search import standard_input
 
     text = standard_input() if str(path) == "-" else text_of(path, "the ids")
@@ -249,7 +247,6 @@ def judge(
       sonde judge judged.sonde --to qrels.tsv --queries queries.jsonl
       sonde judge cacm.sonde --from qrels.tsv --queries queries.jsonl.gz
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if from_ is not None:
@@ -278,7 +275,6 @@ def judge(
 
 
 def _import(collection: Path, queries: Path | None, qrels: Path) -> None:
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if queries is None:
@@ -290,8 +286,6 @@ def _import(collection: Path, queries: Path | None, qrels: Path) -> None:
 
 def judgements(collection: CollectionPath, to: Qrels = None, queries: Queries = None, json: Json = False) -> None:
     """Show or export the judgements, as `sonde judge C.sonde` does."""
-    from ...indexer.errors import UsageError
-    from ...indexer.files import check_different
     from ..api import open as open_collection
 
     if queries and not to:

@@ -1,5 +1,6 @@
 """`sonde index`: sources into a collection."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
@@ -7,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError, out_of_range
 from ...indexer.wording import counted
-from .output import Json, print_json, progress, quoted, say
+from .output import BiencoderDtype, DocumentPrompt, Json, QueryPrompt, TruncateDim, print_json, progress, quoted, say
 
 if TYPE_CHECKING:
     from ...indexer.ann import Kind
     from ...indexer.ingest import BuildReport
     from ...indexer.store.runs import Run
     from ..api import Collection
+
+
+PACKED = (".gz", ".zst")
 
 
 def register(app: typer.Typer) -> None:
@@ -74,16 +79,10 @@ def index(
         str | None, typer.Option("--model", metavar="M", help="Bi-encoder: a name, a folder, or `static`.")
     ] = None,
     device: Annotated[str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:0,cuda:1 …")] = "auto",
-    dtype: Annotated[
-        str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")
-    ] = None,
-    truncate_dim: Annotated[
-        int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
-    ] = None,
-    query_prompt: Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")] = None,
-    document_prompt: Annotated[
-        str | None, typer.Option("--document-prompt", help="Text put before every passage.")
-    ] = None,
+    dtype: BiencoderDtype = None,
+    truncate_dim: TruncateDim = None,
+    query_prompt: QueryPrompt = None,
+    document_prompt: DocumentPrompt = None,
     ann: Annotated[
         str | None,
         typer.Option(
@@ -103,8 +102,7 @@ def index(
         int | None, typer.Option("--memory", metavar="MB", help="Maximum memory for the FAISS index.")
     ] = None,
     late: Annotated[
-        bool,
-        typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds."),
+        bool, typer.Option("--late", help="Also keep compressed token embeddings, so that --rerank takes milliseconds.")
     ] = False,
     keep: Annotated[
         str | None, typer.Option("--keep", help="last: keep the last of several rows with the same id.")
@@ -125,12 +123,10 @@ def index(
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
     delete_most: Annotated[
-        bool,
-        typer.Option("--delete-most", help="Let --sync delete more than half of the documents."),
+        bool, typer.Option("--delete-most", help="Let --sync delete more than half of the documents.")
     ] = False,
     rebuild: Annotated[
-        bool,
-        typer.Option("--rebuild", help="Rebuild lost shards of the collection from the sources."),
+        bool, typer.Option("--rebuild", help="Rebuild lost shards of the collection from the sources.")
     ] = False,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes.")
@@ -153,14 +149,12 @@ def index(
       zcat tickets.jsonl.gz | sonde index - --to tickets.sonde --format jsonl
     """
     from ...indexer.ann import AnnSettings
-    from ...indexer.errors import SondeError, UsageError, out_of_range
     from ...indexer.ingest import BuildSettings
     from ...indexer.readers import ReadOptions
     from ..api import index as run
     from ..api.collection import estimate as estimate_run
     from ..api.collection import index_device
     from ..api.functions import address_of
-    from .target import default_target
 
     options = ReadOptions(
         text=tuple(text) if text else None, title=title, id=id, format=format, delimiter=delimiter,
@@ -177,7 +171,7 @@ def index(
         wait=wait, keep=keep, rebuild=rebuild,
     )  # fmt: skip
     paths = [Path(source) for source in sources]
-    to = to or default_target(paths)
+    to = to or _default_target(paths)
     named = address_of(to) or str(to)
     source = paths[0] if len(paths) == 1 else paths
     with progress(quiet=json) as notify:
@@ -198,10 +192,32 @@ def index(
         raise SondeError(report.mostly_unusable)
 
 
+def _default_target(sources: Sequence[Path]) -> Path:
+    """Return `reviews.sonde` for `data/reviews.csv.gz`, and `docs.sonde` for the folder `docs/`.
+
+    Raises:
+        UsageError: The source has no name, there are several, or the collection was made from another source.
+    """
+    from ..api.functions import check_origin
+
+    source = sources[0]
+    if len(sources) > 1 or str(source) == "-":
+        what = "several sources" if len(sources) > 1 else "standard input"
+        said = f"{what}: name the collection, for example --to texts.sonde"
+        raise UsageError(said, code="missing-option", field="to")
+    whole = source.expanduser().resolve()
+    name = whole.name
+    for _ in range(2 if Path(name).suffix.lower() in PACKED else 1):
+        name = name if whole.is_dir() else Path(name).stem
+    if not name:
+        raise UsageError(f"{source} does not name the collection: name it with --to", code="missing-option", field="to")
+    target = Path(f"{name}.sonde")
+    check_origin(target, source)
+    return target
+
+
 def _types(given: list[str]) -> dict[str, str]:
     """Return the types by column. The last "=" divides, since names of columns may contain one."""
-    from ...indexer.errors import UsageError
-
     found: dict[str, str] = {}
     for each in given:
         name, equals, kind = each.rpartition("=")

@@ -1,4 +1,4 @@
-"""`sonde label` and `sonde texts entail`."""
+"""`sonde label`."""
 
 from dataclasses import replace as replace_of
 from pathlib import Path
@@ -6,16 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError, out_of_range
 from ...indexer.store.kinds import LABEL
 from ...indexer.wording import counted
 from .asking import free_name, say_name
-from .output import Device, Json, LabelsFile, collections_in, print_json, progress, say, say_notes, snippet
+from .output import (
+    Device,
+    Json,
+    LabelsFile,
+    Replace,
+    RunName,
+    collections_in,
+    print_json,
+    progress,
+    say,
+    say_notes,
+    snippet,
+)
 
 if TYPE_CHECKING:
     from ...pipelines.label import Classified, LabelReport, LabelSettings
-
-Model = Annotated[str | None, typer.Option("--model", metavar="M", help="bundled, a model's folder or a hub name.")]
-Dtype = Annotated[str, typer.Option("--dtype", help="Precision of the model: auto, float32, bfloat16, float16.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -83,8 +93,8 @@ def label(
         ),
     ] = None,
     where: Annotated[str | None, typer.Option("--where", help="Label only documents that match this filter.")] = None,
-    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "labels",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    name: RunName = "labels",
+    replace: Replace = False,
     corrections: Annotated[
         bool,
         typer.Option(
@@ -111,7 +121,9 @@ def label(
     k: Annotated[int, typer.Option("-k", help="With --ask: number of documents to show.")] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for the sample that a budget is spent on.")] = 0,
     device: Device = "auto",
-    dtype: Dtype = "auto",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="Precision of the model: auto, float32, bfloat16, float16.")
+    ] = "auto",
     json: Json = False,
 ) -> None:
     """Give every document of a collection a label, and store the result as a run.
@@ -132,7 +144,6 @@ def label(
       sonde label --text "Where is my parcel?" --labels "delivery,refund: the customer wants money back"
       sonde label --text - --labels refund,delivery < letter.txt
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.label import LabelSettings
     from ..api import open as open_collection
     from ..api.functions import read_labels
@@ -177,7 +188,6 @@ def label(
 
 def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) -> None:
     """Show the documents to confirm next, of the newest run unless another is named."""
-    from ...indexer.errors import UsageError, out_of_range
     from ..api import open as open_collection
     from .feedback import print_unsure
 
@@ -194,7 +204,6 @@ def _ask(collection: Path | None, labelled: bool, run: str, k: int, json: bool) 
 
 
 def _one_text(text: str, labels: Any, settings: "LabelSettings", notify: Any) -> "Classified":
-    from ...indexer.errors import UsageError
     from ..api import classify
     from .search import standard_input
 
@@ -230,32 +239,3 @@ def _print_text(found: "Classified") -> None:
         said = f"{NONE_NAME} (separate from the labels; --none refuses from 0.5 on)"
         print(f"{' ' if found.labels else '*'} {found.none:.3f}  {said}")
     say(f"{', '.join(found.labels) or found.label} · {found.engine}, {found.model}")
-
-
-def entail(
-    premise: Annotated[str, typer.Argument(metavar="PREMISE", help="The first text; - is standard input.")],
-    hypothesis: Annotated[str, typer.Argument(metavar="HYPOTHESIS", help="The statement that may follow from it.")],
-    model: Model = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    json: Json = False,
-) -> None:
-    """Check whether one sentence follows from another: entailment, neutral or contradiction, with probabilities.
-
-    \b
-    Examples:
-      sonde texts entail "A man is playing a guitar." "Somebody makes music."
-    """
-    from ..api import entail as judge
-    from .search import standard_input
-
-    known = standard_input() if premise == "-" else premise
-    with progress(quiet=json) as notify:
-        tell = {} if json else {"progress": notify}
-        found = judge(known, hypothesis, model=model, device=device, dtype=dtype, **tell)
-    if json:
-        print_json(found.to_dict())
-        return
-    for name in ("entailment", "neutral", "contradiction"):
-        print(f"{'*' if name == found.label else ' '} {getattr(found, name):.3f}  {name}")
-    say(f"{found.label} · {found.model}")

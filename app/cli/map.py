@@ -1,27 +1,26 @@
-"""`sonde map`; and the curve from which the number of clusters was chosen, with its old command `sonde curve`."""
+"""`sonde map`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.store.kinds import MAP
 from ...indexer.wording import counted
 from .asking import free_name, say_name
 from .cluster import fitted_told
-from .output import CollectionPath, Device, Json, Seed, print_json, progress, say, snippet
+from .output import CollectionPath, Device, Json, Replace, Seed, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
     from ...indexer.progress import Notify
-    from ...indexer.store.runs import Run
     from ...pipelines.map import Map, MapSettings
     from ..api import Collection
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the command."""
     app.command("map")(map_)
-    app.command("curve", hidden=True)(curve)
 
 
 def map_(
@@ -46,7 +45,7 @@ def map_(
             "--name", metavar="RUN", help="Name of the run.", show_default="map; the newest map if it is only drawn"
         ),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")] = False,
+    replace: Replace = False,
     update: Annotated[
         str | None,
         typer.Option("--update", metavar="RUN", help="Place new documents on an existing map; the others do not move."),
@@ -75,7 +74,6 @@ def map_(
       sonde map desk.sonde --to map.html --color "taxonomy:taxonomy level 0"
       sonde map news.sonde --update map
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.map import MapSettings
     from ..api import open as open_collection
     from ..api.functions import check_plot_target
@@ -107,7 +105,6 @@ def _made(
     opened: "Collection", settings: "MapSettings", name: str | None, replace: bool, drawn: bool, notify: "Notify"
 ) -> "Map":
     """Return a new map, or the one that is there already if it is only to be drawn and was made in the same way."""
-    from ...indexer.errors import UsageError
     from ...pipelines.map import MapSettings
 
     maps = [run for run in opened.runs(MAP) if run.complete]
@@ -142,59 +139,3 @@ def _print_map(found: "Map", json: bool, drawn: bool) -> None:
         parts.append(f"{newer}: sonde map {found.collection.named} --update {found.name}")
     parts.append(f"made {found.run.created[:16].replace('T', ' ')} UTC" if drawn else f"{found.run.seconds:,.1f} s")
     say(f"{found.name}: {' · '.join(parts)}")
-
-
-def curve(
-    collection: CollectionPath,
-    run: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="A cluster run; the newest by default.")
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Draw the curve to an .html, .png or .svg file.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Show the silhouette and stability for each k, from which `sonde cluster` chose the number of clusters.
-
-    The newer names are `sonde runs show C.sonde RUN --curve` and `sonde runs draw C.sonde RUN --to FILE`.
-    """
-    from ..api import open as open_collection
-    from ..api.functions import check_plot_target
-
-    if to is not None:
-        check_plot_target(to)
-    opened = open_collection(collection)
-    found = curve_points(opened, run)
-    draw_curve(opened, *found, to) if to is not None else print_curve(*found, json)
-
-
-def curve_points(opened: "Collection", name: str | None) -> "tuple[Run, list[dict[str, Any]]]":
-    """Return a cluster run and the measures of each k that was tried.
-
-    Raises:
-        SondeError: The run does not exist, or its number of clusters was given.
-    """
-    from ...indexer.errors import SondeError
-
-    found = opened.cluster_run(name).run
-    points = found.report.get("curve") or []
-    if not points:
-        raise SondeError(f"the cluster run {found.name!r} has no curve: only KMeans with -k auto chooses k on one")
-    return found, points
-
-
-def draw_curve(opened: "Collection", run: "Run", points: "list[dict[str, Any]]", to: Path) -> None:
-    """Draw the curve to a file."""
-    from ...pipelines.plots import CurvePlot
-    from ..api.functions import write_plot
-
-    write_plot(CurvePlot(f"{opened.path.name}: how many clusters ({run.name})", points, run.report["k"]), to)
-    say(f"{to}: {counted(len(points), 'number')} of clusters")
-
-
-def print_curve(run: "Run", points: "list[dict[str, Any]]", json: bool) -> None:
-    """Print the curve, with the chosen k marked."""
-    for point in points:
-        chosen = "  <" if point["k"] == run.report["k"] else ""
-        shown = "  ".join(f"{name} {point[name]:.3f}" for name in ("silhouette", "stability", "score"))
-        print_json(point | {"chosen": bool(chosen)}) if json else print(f"{point['k']:>4}  {shown}{chosen}")

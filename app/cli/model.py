@@ -5,8 +5,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.wording import counted, per_second, shown_p, size
-from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes
+from .output import (
+    BiencoderDtype,
+    CollectionPath,
+    Device,
+    DocumentPrompt,
+    Json,
+    QueryPrompt,
+    TruncateDim,
+    print_json,
+    progress,
+    say,
+    say_notes,
+)
 from .upkeep import other_model_line
 
 if TYPE_CHECKING:
@@ -37,16 +50,10 @@ def model(
     forget: Annotated[
         bool, typer.Option("--forget", help="Remove the previous model's embeddings; --undo is then not possible.")
     ] = False,
-    dtype: Annotated[
-        str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")
-    ] = None,
-    truncate_dim: Annotated[
-        int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
-    ] = None,
-    query_prompt: Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")] = None,
-    document_prompt: Annotated[
-        str | None, typer.Option("--document-prompt", help="Text put before every passage.")
-    ] = None,
+    dtype: BiencoderDtype = None,
+    truncate_dim: TruncateDim = None,
+    query_prompt: QueryPrompt = None,
+    document_prompt: DocumentPrompt = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -64,7 +71,6 @@ def model(
       sonde model papers.sonde --to intfloat/multilingual-e5-small
       sonde model papers.sonde --undo
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     chosen = [name for name, given in _given(to, undo, discard, forget).items() if given]

@@ -1,4 +1,4 @@
-"""What the command line prints: results, names of options, progress; and options that commands share."""
+"""What the command line prints, text of strangers never as a control sequence; and options that commands share."""
 
 import errno
 import json
@@ -11,14 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
 from ...indexer.errors import Message, SondeError
 from ...indexer.progress import NOTE, Notify, Progress
 from ...indexer.wording import per_second, visible
-from .terminal import unchanged
 
 
 def collections_in(incomplete: str) -> list[str]:
@@ -45,6 +44,20 @@ CollectionPath = Annotated[
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda …")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+RunName = Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a run of the same name.")]
+BiencoderDtype = Annotated[str | None, typer.Option("--dtype", help="auto, float32, bfloat16, float16 or int8 (CPU).")]
+TruncateDim = Annotated[
+    int | None, typer.Option("--truncate-dim", help="Keep the first N dimensions (Matryoshka models).")
+]
+QueryPrompt = Annotated[str | None, typer.Option("--query-prompt", help="Text put before every query.")]
+DocumentPrompt = Annotated[str | None, typer.Option("--document-prompt", help="Text put before every passage.")]
+Names = Annotated[
+    str,
+    typer.Option(
+        "--names", help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available."
+    ),
+]
 LabelsFile = Annotated[Path | None, typer.Option("--labels-file", metavar="F", help="File with one label per line.")]
 NamingEngine = Annotated[
     str, typer.Option("--engine", help="How to choose among the labels: similarity, or nli, which reads five texts.")
@@ -55,8 +68,7 @@ NamerAddress = Annotated[
 ]
 NamerModel = Annotated[str | None, typer.Option("--namer-model", metavar="M", help="The model of --namer to ask.")]
 NamerShow = Annotated[
-    bool,
-    typer.Option("--namer-show", help="Send nothing; show what --namer would be sent, and keep the usual names."),
+    bool, typer.Option("--namer-show", help="Send nothing; show what --namer would be sent, and keep the usual names.")
 ]
 Mask = Annotated[
     bool,
@@ -247,3 +259,40 @@ def quoted(collection: Path | str) -> str:
     from ..api.functions import address_of
 
     return quote(address_of(Path(collection)) or str(collection))
+
+
+def show_controls() -> None:
+    """Let standard output and standard error show control characters, whatever is printed and by whom."""
+    sys.stdout = cast(TextIO, VisibleStream(unchanged(sys.stdout)))
+    sys.stderr = cast(TextIO, VisibleStream(unchanged(sys.stderr)))
+
+
+def unchanged(stream: TextIO) -> TextIO:
+    """Return the stream that writes control characters as they are: for progress bars, and data for another program."""
+    return stream.stream if isinstance(stream, VisibleStream) else stream
+
+
+class VisibleStream:
+    """An output stream that shows control characters in what is written to it.
+
+    Attributes:
+        stream: Writes them as they are.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        """Take the stream that writes."""
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text, control characters shown; return the number of characters of the text."""
+        self.stream.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else belongs to the stream."""
+        return getattr(self.stream, name)

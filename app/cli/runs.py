@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...indexer.store.kinds import CORRECTION, LABEL
+from ...indexer.errors import UsageError
+from ...indexer.store.kinds import CLUSTER, CORRECTION, KINDS, LABEL, MAP, TAXONOMY, TOPIC, TOPIC_KINDS
 from ...indexer.wording import counted
 from .asking import Yes, ask, is_asked
-from .command_classes import NegativeNumbers, group_numbers
+from .commands import DefaultGroup, NegativeNumbers, group_numbers
 from .feedback import correct
-from .groups import DefaultGroup
 from .output import CollectionPath, Device, Json, print_json, progress, quoted, say
 from .show_run import Kind, Name, draw, print_breakdown, print_details, show
 
@@ -69,7 +69,6 @@ def list_(
       sonde runs draw news.sonde topics --to tree.html
       sonde runs delete themes.sonde other
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if run is None and (rename is not None or item is not None or delete or by is not None):
@@ -126,7 +125,6 @@ def name(
       sonde runs name themes.sonde kmeans themes
       sonde runs name themes.sonde kmeans 0 "late deliveries"
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if len(words) > 2 or (len(words) == 2 and not words[0].isdecimal()):
@@ -165,7 +163,6 @@ def merge(
       sonde runs merge themes.sonde kmeans 0 2
       sonde runs merge news.sonde topics --reduce-to 3
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if bool(numbers) == (reduce_to is not None):
@@ -182,9 +179,6 @@ def merge(
 
 def _merge(opened: "Collection", name: str, numbers: list[int], kind: str | None) -> None:
     """Merge clusters or topics of a run."""
-    from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import KINDS, TOPIC_KINDS
-
     details = opened.run(name, kind)
     run = details.run
     if not run.kind.groups:
@@ -227,9 +221,6 @@ def split(
 
 
 def _check_topics(opened: "Collection", name: str, kind: str | None, what: str, split: int | None = None) -> None:
-    from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import TOPIC
-
     run = opened.run(name, kind).run
     if run.kind is not TOPIC:
         said = f"{name!r} is a {run.kind} run: {what} is for topic runs"
@@ -250,8 +241,6 @@ def update(collection: CollectionPath, run: Name, kind: Kind = None, device: Dev
       sonde runs update themes.sonde kmeans
       sonde runs update news.sonde topics
     """
-    from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, LABEL, MAP, TAXONOMY, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
 
     with progress() as notify:

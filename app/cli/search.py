@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.wording import counted, existing
 from .output import CollectionPath, Device, Json, print_json, say, say_notes, snippet
 
@@ -20,8 +21,7 @@ SLOW = 1.0
 """Seconds of loading above which the command line reports them."""
 Where = Annotated[str | None, typer.Option("--where", help="Filter on metadata: \"year >= 2020 AND lang = 'en'\".")]
 Threshold = Annotated[
-    float | None,
-    typer.Option("--threshold", metavar="T", help="Minimum score: cosine, or BM25 with --mode lexical."),
+    float | None, typer.Option("--threshold", metavar="T", help="Minimum score: cosine, or BM25 with --mode lexical.")
 ]
 K = Annotated[int, typer.Option("-k", help="Number of documents to return.")]
 Offset = Annotated[int, typer.Option("--offset", help="Number of top documents to skip, for paging.")]
@@ -107,7 +107,6 @@ def search(
       sonde search reviews.sonde "it stopped working" --rerank-depth 20 --rerank-budget 300ms
       sonde search cacm.sonde --queries queries.jsonl --run cacm.trec -k 100
     """
-    from ...indexer.errors import UsageError
     from ...indexer.files import check_different, check_file
     from ...pipelines.search.settings import SearchSettings
     from ..api import open as open_collection
@@ -156,8 +155,6 @@ def fields_to_show(show: str | None, collection: "Collection") -> list[str] | No
     Raises:
         UsageError: The collection has no such field.
     """
-    from ...indexer.errors import UsageError
-
     if show is None:
         return None
     known, names = list(collection.fields()), [name.strip() for name in show.split(",") if name.strip()]
@@ -208,7 +205,6 @@ def similar(
       sonde similar reviews.sonde --text "Arrived broken, and nobody answers my mails."
       sonde similar reviews.sonde --text - < letter.txt
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if (id is None) == (text is None):
@@ -225,8 +221,6 @@ def similar(
 
 def _similar(opened: "Collection", id: str, given: dict[str, Any]) -> "Results":
     """Return the documents most similar to a stored one; where there is none, say how to give a text."""
-    from ...indexer.errors import SondeError
-
     try:
         return opened.similar(id, **given)
     except SondeError as error:
@@ -242,8 +236,6 @@ def standard_input() -> str:
         UsageError: It is not in the terminal's encoding.
     """
     import sys
-
-    from ...indexer.errors import UsageError
 
     try:
         return sys.stdin.read()

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from .groups import DefaultGroup
+from ...indexer.errors import MissingExtraError, UsageError
+from .commands import DefaultGroup
 from .output import Device, collections_in, option, say
 
 if TYPE_CHECKING:
@@ -78,9 +79,8 @@ def serve(
       sonde serve large.sonde --on ray --replicas 2
       sonde serve reviews.sonde papers.sonde --host 0.0.0.0 --keys keys.json
     """
-    from ...indexer.errors import MissingExtraError
-    from ..api.elsewhere import check_elsewhere
     from ..api.opened import check_device
+    from ..api.served import check_elsewhere
 
     try:
         import fastapi
@@ -134,7 +134,6 @@ def key(
       sonde serve key keys.json
       sonde serve key keys.json --remove reader
     """
-    from ...indexer.errors import UsageError
     from ..http.guard import Keys, add_key, remove_key
 
     if remove is not None and name is not None:
@@ -179,7 +178,7 @@ def mcp(
       sonde mcp reviews.sonde --edit
     """
     from ..api.opened import check_device
-    from ..api.opening import Opening
+    from ..api.served import Opening
     from ..mcp import server_of
 
     check_device(device)
@@ -205,8 +204,6 @@ def mcp(
 
 def _check_stdin_only(**given: bool) -> None:
     """Refuse options that would be ignored without --http: someone who gives keys expects them to be asked for."""
-    from ...indexer.errors import UsageError
-
     if ignored := [option(name) for name, is_given in given.items() if is_given]:
         raise UsageError(f"{' and '.join(ignored)} {'needs' if len(ignored) == 1 else 'need'} --http")
 
@@ -234,7 +231,6 @@ def ui(
       sonde ui reviews.sonde
       sonde ui . --host 0.0.0.0 --keys keys.json
     """
-    from ...indexer.errors import MissingExtraError
     from ..api.opened import check_device
 
     try:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ...indexer.store.kinds import KINDS
+from ...indexer.errors import UsageError
+from ...indexer.store.kinds import CLUSTER, KINDS, MAP, TOPIC, TOPIC_KINDS
 from ...indexer.wording import counted
 from .asking import Yes, ask_to_replace
-from .cluster import print_items
-from .map import curve_points, draw_curve, print_curve
+from .cluster import curve_points, draw_curve, print_curve, print_items
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
-from .topic import print_closest, print_topic, print_topics, show_breakdown, show_tree
+from .topic import print_closest, print_topic, print_topic_of, print_topics, show_breakdown, show_tree
 
 if TYPE_CHECKING:
     from ...indexer.store.fields import Period
@@ -81,8 +81,6 @@ def show(
       sonde runs show desk.sonde taxonomy --by date --period week
       sonde runs show desk.sonde "taxonomy:taxonomy level 0" --by date
     """
-    from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, TOPIC, TOPIC_KINDS
     from ..api import open as open_collection
 
     asked = {"NUMBER": number, "--search": search, "--text": text, "--by": by, "--tree": tree or None,
@@ -136,8 +134,6 @@ def _write_breakdown(
 
 
 def _check_by(by: str | None, period: str | None, shares: bool, to: Path | None = None) -> None:
-    from ...indexer.errors import UsageError
-
     if by is None and to is not None:
         raise UsageError("--to needs --by: name a column")
     if by is None and (period is not None or shares):
@@ -151,8 +147,6 @@ def _column(run: "Run") -> str:
 
 
 def _refuse(run: str, found: "RunKind", option: str | None, wanted: "RunKind") -> None:
-    from ...indexer.errors import UsageError
-
     if option is not None and found is not wanted and found.follows is not wanted:
         raise UsageError(f"{run!r} is a {found} run: {option} is for {wanted} runs")
 
@@ -175,13 +169,6 @@ def _show_topics(
         show_tree(topics, None, json)
     else:
         print_topics(topics, json)
-
-
-def print_topic_of(topics: "Topics", text: str, json: bool) -> None:
-    """Print the topic of a text."""
-    [answer] = topics.of([text])
-    shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
-    print_json(answer.to_dict()) if json else print(shown)
 
 
 def _topics_by(topics: "Topics", opened: "Collection", column: str, period: str | None) -> "Breakdown":
@@ -222,8 +209,6 @@ def draw(
       sonde runs draw news.sonde kmeans --to curve.png
       sonde runs draw news.sonde kmeans --by stars --to bars.png
     """
-    from ...indexer.errors import UsageError
-    from ...indexer.store.kinds import CLUSTER, MAP, TOPIC_KINDS
     from ..api import open as open_collection
     from ..api.functions import check_plot_target
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.store.kinds import TAXONOMY
 from ...indexer.wording import counted
-from . import taxonomy_edits, taxonomy_files
+from . import taxonomy_edits, taxonomy_forms
 from .asking import Yes, ask_to_replace_edits, free_name, say_name
-from .groups import DefaultGroup
+from .commands import DefaultGroup
 from .output import CollectionPath, Device, Json, Seed, print_json, progress, quoted, say, snippet
-from .taxonomy_edits import Name
-from .taxonomy_tree import WIDTH, Depth, check_depth, complete_names, outside, print_taxonomy, say_newest
+from .taxonomy_forms import WIDTH, Depth, Name, check_depth, complete_names, outside, print_taxonomy, say_newest
 
 if TYPE_CHECKING:
     from ...pipelines.taxonomy import TaxonomyUpdate
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
     group.command("refit", short_help="Learn the groups again; locked groups and documents stay.")(refit)
     group.command("log", short_help="Show who changed what and when.")(log)
     group.command("undo", short_help="Undo the last edits.")(undo)
-    taxonomy_files.register(group)
+    taxonomy_forms.register(group)
     app.add_typer(group, name="taxonomy")
 
 
@@ -72,7 +72,6 @@ def show(
       sonde taxonomy update desk.sonde
       sonde taxonomy undo desk.sonde
     """
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
 
     if source is None and (kind is not None or replace or flat):

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.wording import counted
 from .output import CollectionPath, Device, progress, say
-from .taxonomy_tree import complete_names, print_groups
+from .taxonomy_forms import Name, complete_names, print_groups
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from ...pipelines.taxonomy import LogEntry
     from ..api import Collection
 
-Name = Annotated[
-    str | None, typer.Option("--name", metavar="TAXONOMY", help="Name of the taxonomy; default: the newest.")
-]
 Group = Annotated[str, typer.Argument(metavar="GROUP", help="Number, name or path (A > B) of a group.")]
 Groups = Annotated[list[str], typer.Argument(metavar="GROUP...", help="Numbers, names or paths (A > B) of groups.")]
 SomeGroups = Annotated[
@@ -108,8 +106,6 @@ def rename(
       sonde taxonomy rename desk.sonde 3 "Late parcels"
       sonde taxonomy rename desk.sonde --level 0 departments
     """
-    from ...indexer.errors import UsageError
-
     if len(words) != (2 if level is None else 1):
         what = "the group and its new name" if level is None else "the new name of the level"
         raise UsageError(f"give {what}; put a name with spaces in quotes")

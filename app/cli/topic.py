@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.store.kinds import COARSE
 from ...indexer.wording import counted
 from .cluster import fitted_told, names_told, say_unclear
-from .command_classes import NegativeNumbers, group_numbers
+from .commands import NegativeNumbers, group_numbers
 from .output import CollectionPath, Device, Json, print_json, progress, say, snippet
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def topic(
     json: Json = False,
 ) -> None:
     """Show a topic run, or merge and split its topics. `sonde runs` does the same for every kind of run."""
-    from ...indexer.errors import UsageError
     from ..api import open as open_collection
     from ..api.functions import check_plot_target
 
@@ -94,9 +94,7 @@ def topic(
     elif search is not None:
         print_closest(found, search, k, json)
     elif text is not None:
-        [answer] = found.of([text])
-        shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
-        print_json(answer.to_dict()) if json else print(shown)
+        print_topic_of(found, text, json)
     elif tree:
         show_tree(found, to, json)
     elif over is not None or by is not None:
@@ -228,6 +226,13 @@ def print_topic(found: "Topics", number: int, k: int, json: bool) -> None:
             title = f" · {snippet(member.title, 80)}" if member.title else ""
             print(f"{member.rank:>3}. {member.score:.3f}  {snippet(member.id, 60)}{title}")
             print(f"     {snippet(member.text)}")
+
+
+def print_topic_of(found: "Topics", text: str, json: bool) -> None:
+    """Print the topic of a text."""
+    [answer] = found.of([text])
+    shown = f"{answer.topic}  {answer.name}  (cosine {answer.score:.3f}, probability {answer.probability:.2f})"
+    print_json(answer.to_dict()) if json else print(shown)
 
 
 def show_tree(found: "Topics", to: Path | None, json: bool) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ...indexer.errors import UsageError
 from ...indexer.store.kinds import TOPIC
 from ...indexer.wording import counted
 from .asking import free_name, say_name
@@ -15,7 +16,9 @@ from .output import (
     NamerAddress,
     NamerModel,
     NamerShow,
+    Names,
     NamingEngine,
+    RunName,
     Seed,
     progress,
     say,
@@ -33,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def topics(
     collection: CollectionPath,
-    name: Annotated[str, typer.Option("--name", metavar="RUN", help="Name of the run.")] = "topics",
+    name: RunName = "topics",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a run of the same name; topics that stay keep their numbers.")
     ] = False,
@@ -42,12 +45,10 @@ def topics(
         typer.Option("--update", metavar="RUN", help="Only assign new documents to the topics of an existing run."),
     ] = None,
     min_size: Annotated[
-        int | None,
-        typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense."),
+        int | None, typer.Option("--min-size", help="Minimum texts per topic. Implies --method dense.")
     ] = None,
     about: Annotated[
-        int | None,
-        typer.Option("--about", metavar="N", help="Approximate number of topics (within 10 %)."),
+        int | None, typer.Option("--about", metavar="N", help="Approximate number of topics (within 10 %).")
     ] = None,
     reduce_to: Annotated[int | None, typer.Option("--reduce-to", metavar="N", help="Maximum number of topics.")] = None,
     seed_words: Annotated[
@@ -60,13 +61,7 @@ def topics(
             help="keep: texts far from every topic become outliers; nearest: each goes to the nearest topic.",
         ),
     ] = "nearest",
-    names: Annotated[
-        str,
-        typer.Option(
-            "--names",
-            help="How to choose names: terms (words alone), model (embeddings too), or auto: model if available.",
-        ),
-    ] = "auto",
+    names: Names = "auto",
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="A,B,C", help="Name topics with these labels where one fits.")
     ] = None,
@@ -90,8 +85,7 @@ def topics(
         ),
     ] = "auto",
     level: Annotated[
-        str,
-        typer.Option("--level", help="The level of the run's topics: coarse, middle, fine, or the suggested one."),
+        str, typer.Option("--level", help="The level of the run's topics: coarse, middle, fine, or the suggested one.")
     ] = "suggested",
     seed: Seed = 0,
     device: Device = "auto",
@@ -114,7 +108,6 @@ def topics(
       sonde topics news.sonde --name named --labels "economy,politics,sport: matches and players"
       sonde topics news.sonde --update topics
     """
-    from ...indexer.errors import UsageError
     from ...pipelines.topics import TopicSettings
     from ..api import open as open_collection
     from ..api.functions import read_candidates

@@ -6,103 +6,8 @@ from typing import Annotated
 import typer
 
 from ...indexer.wording import counted
-from .groups import Named
+from .commands import Named
 from .output import Device, Json, print_json, progress, say, say_notes
-
-
-def train_biencoder(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A file of examples, or a collection to make pairs from.")
-    ],
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The new model's folder.")],
-    base: Annotated[
-        str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to start from: a folder or org/name.")
-    ] = "all-MiniLM-L6-v2",
-    kind: Annotated[
-        str | None, typer.Option("--kind", help="pairs, scores or labels, if the column names do not show it.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="A,B[,C]",
-            help="query,passage[,wrong …] · first,second,score (--kind scores) · text,label (--kind labels)",
-        ),
-    ] = None,
-    made_of: Annotated[
-        str, typer.Option("--pairs", help="How to make pairs from a collection: titles, neighbours or both.")
-    ] = "both",
-    held_out: Annotated[
-        Path | None,
-        typer.Option("--held-out", metavar="FILE", help="Examples to measure on; by default a share of the data."),
-    ] = None,
-    share: Annotated[float, typer.Option("--share", help="Share to hold out without --held-out, at most 0.5.")] = 0.1,
-    epochs: Annotated[float, typer.Option("--epochs", help="Passes over the data.")] = 1.0,
-    rate: Annotated[
-        float | None, typer.Option("--rate", help="Highest learning rate; default 5e-5, or 1e-3 with --lora.")
-    ] = None,
-    batch: Annotated[int, typer.Option("--batch", help="Examples per batch.")] = 64,
-    cached: Annotated[
-        int, typer.Option("--cached", help="Process each batch in parts of this size to save memory; 0: all at once.")
-    ] = 0,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum tokens per text while training.")] = 128,
-    negatives: Annotated[
-        int, typer.Option("--negatives", help="Number of mined wrong passages per pair, 0 to 10.")
-    ] = 1,
-    lora: Annotated[
-        int,
-        typer.Option(
-            "--lora",
-            metavar="RANK",
-            help="Train low-rank adapters of this rank instead of all weights; 0: all weights.",
-        ),
-    ] = 0,
-    corpus: Annotated[
-        int, typer.Option("--corpus", help="Number of passages to search with the held-out queries.")
-    ] = 5_000,
-    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Write TensorBoard logs.")] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Random seed; the same seed and data give the same model on one machine.")
-    ] = 7,
-    device: Device = "auto",
-    json: Json = False,
-) -> None:
-    """Tune a bi-encoder, the model for `sonde index --model`, on your own examples.
-
-    Each row of a file holds a query and a passage that answers it, optionally with wrong passages; or two texts and a
-    score; or a text and a label. From a collection, pairs are made of titles and neighbouring passages. Wrong passages
-    are mined with the model itself; those that look like answers are left out. A share of the examples is held out to
-    measure the model before and after training. If the run is killed, run the same command again to continue.
-
-    \b
-    Examples:
-      sonde train biencoder answers.jsonl --to tuned
-      sonde train biencoder articles.sonde --to tuned --pairs titles --lora 8
-      sonde train biencoder labelled.csv --to tuned --epochs 2 --json
-    """
-    from ...pipelines.train.biencoder import BiencoderSettings
-    from ..api.functions import train_biencoder as run
-
-    settings = BiencoderSettings(
-        epochs=epochs, rate=rate, batch=batch, max_tokens=max_tokens, negatives=negatives, lora=lora, cached=cached,
-        seed=seed,
-    )  # fmt: skip
-    with progress() as notify:
-        made = run(
-            data, to, base=base, settings=settings, kind=kind, columns=columns, made_of=made_of, held_out=held_out,
-            share=share, corpus=corpus, logs=logs, device=device, notify=notify,
-        )  # fmt: skip
-    if json:
-        print_json(made.to_dict())
-        return
-    begun = f", from step {made.fit.resumed:,}" if made.fit.resumed else ""
-    say(f"{counted(made.fit.steps, 'step')}{begun} in {made.fit.seconds:,.0f} s")
-    print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.measured_on} held out")
-    for each in made.gains:
-        print(each)
-    say_notes(made.notes)
-    print(f"wrote {made.folder}")
-
 
 To = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The new model's folder.")]
 Base = Annotated[str, typer.Option("--base", metavar="MODEL", help="Bi-encoder to start from: a folder or org/name.")]
@@ -229,6 +134,95 @@ def train_reranker(
     print(f"held out: {queries}, each among its own passages and the wrong ones mined for it")
     print(f"mean reciprocal rank: bi-encoder {made.before.mrr:.3f}, trained {made.after.mrr:.3f}")
     print(f"right passage first: bi-encoder {made.before.first:.3f}, trained {made.after.first:.3f}")
+    print(f"wrote {made.folder}")
+
+
+def train_biencoder(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A file of examples, or a collection to make pairs from.")
+    ],
+    to: To,
+    base: Base = DEFAULT,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="pairs, scores or labels, if the column names do not show it.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="A,B[,C]",
+            help="query,passage[,wrong …] · first,second,score (--kind scores) · text,label (--kind labels)",
+        ),
+    ] = None,
+    made_of: Annotated[
+        str, typer.Option("--pairs", help="How to make pairs from a collection: titles, neighbours or both.")
+    ] = "both",
+    held_out: Annotated[
+        Path | None,
+        typer.Option("--held-out", metavar="FILE", help="Examples to measure on; by default a share of the data."),
+    ] = None,
+    share: Share = 0.1,
+    epochs: Epochs = 1.0,
+    rate: Annotated[
+        float | None, typer.Option("--rate", help="Highest learning rate; default 5e-5, or 1e-3 with --lora.")
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", help="Examples per batch.")] = 64,
+    cached: Annotated[
+        int, typer.Option("--cached", help="Process each batch in parts of this size to save memory; 0: all at once.")
+    ] = 0,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum tokens per text while training.")] = 128,
+    negatives: Annotated[
+        int, typer.Option("--negatives", help="Number of mined wrong passages per pair, 0 to 10.")
+    ] = 1,
+    lora: Annotated[
+        int,
+        typer.Option(
+            "--lora",
+            metavar="RANK",
+            help="Train low-rank adapters of this rank instead of all weights; 0: all weights.",
+        ),
+    ] = 0,
+    corpus: Annotated[
+        int, typer.Option("--corpus", help="Number of passages to search with the held-out queries.")
+    ] = 5_000,
+    logs: Annotated[Path | None, typer.Option("--logs", metavar="FOLDER", help="Write TensorBoard logs.")] = None,
+    seed: Seed = 7,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Tune a bi-encoder, the model for `sonde index --model`, on your own examples.
+
+    Each row of a file holds a query and a passage that answers it, optionally with wrong passages; or two texts and a
+    score; or a text and a label. From a collection, pairs are made of titles and neighbouring passages. Wrong passages
+    are mined with the model itself; those that look like answers are left out. A share of the examples is held out to
+    measure the model before and after training. If the run is killed, run the same command again to continue.
+
+    \b
+    Examples:
+      sonde train biencoder answers.jsonl --to tuned
+      sonde train biencoder articles.sonde --to tuned --pairs titles --lora 8
+      sonde train biencoder labelled.csv --to tuned --epochs 2 --json
+    """
+    from ...pipelines.train.biencoder import BiencoderSettings
+    from ..api.functions import train_biencoder as run
+
+    settings = BiencoderSettings(
+        epochs=epochs, rate=rate, batch=batch, max_tokens=max_tokens, negatives=negatives, lora=lora, cached=cached,
+        seed=seed,
+    )  # fmt: skip
+    with progress() as notify:
+        made = run(
+            data, to, base=base, settings=settings, kind=kind, columns=columns, made_of=made_of, held_out=held_out,
+            share=share, corpus=corpus, logs=logs, device=device, notify=notify,
+        )  # fmt: skip
+    if json:
+        print_json(made.to_dict())
+        return
+    _say_steps(made.fit.steps, made.fit.resumed, made.fit.seconds)
+    print(f"trained on {counted(made.trained, 'example')} ({made.kind}), measured on {made.measured_on} held out")
+    for each in made.gains:
+        print(each)
+    say_notes(made.notes)
     print(f"wrote {made.folder}")
 
 

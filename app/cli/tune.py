@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .groups import DefaultGroup
+from ...indexer.errors import UsageError, out_of_range
+from .commands import DefaultGroup
 from .output import CollectionPath, Device, Json, print_json, progress, say, say_notes, snippet
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ def tune_search(
       sonde tune articles.sonde --clicks clicks.csv --dry-run
       sonde tune articles.sonde --reset
     """
-    from ...indexer.errors import UsageError, out_of_range
     from ...pipelines.tune import TuneSettings
     from ...pipelines.tune.queries import FEWEST
     from ..api import open as open_collection

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import SondeError, UsageError
 from ...indexer.wording import counted, on_one_line, part_name, size
 from .asking import Yes, ask, ask_to_replace, is_asked
-from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes
-from .terminal import unchanged
+from .output import CollectionPath, Device, Json, Mask, MaskRegion, print_json, progress, say, say_notes, unchanged
 
 if TYPE_CHECKING:
     from ...indexer.upkeep.info import Info
@@ -257,8 +257,7 @@ def export(
         ),
     ] = "-",
     vectors: Annotated[
-        bool,
-        typer.Option("--vectors", help="Also write each document's embedding: the mean of those of its passages."),
+        bool, typer.Option("--vectors", help="Also write each document's embedding: the mean of those of its passages.")
     ] = False,
     where: Annotated[
         str | None, typer.Option("--where", help="Write only documents that match this filter on metadata and runs.")
@@ -266,8 +265,7 @@ def export(
     raw_formulas: Annotated[
         bool,
         typer.Option(
-            "--raw-formulas",
-            help="Do not put an apostrophe before CSV cells that a spreadsheet would run as formulas.",
+            "--raw-formulas", help="Do not put an apostrophe before CSV cells that a spreadsheet would run as formulas."
         ),
     ] = False,
     page: Annotated[
@@ -316,7 +314,6 @@ def export(
       sonde export tickets.sonde --to codes.csv --indicators labels
       sonde export reviews.sonde --to shared.xlsx --mask --region GB
     """
-    from ...indexer.errors import SondeError
     from ..api import open as open_collection
 
     _check_export(page, to, groups, vectors, raw_formulas, columns, mask, region, indicators)
@@ -363,8 +360,6 @@ def _check_export(
     page: Path | None, to: str, groups: str | None, vectors: bool, raw_formulas: bool, columns: str | None, mask: bool,
     region: str | None, indicators: str | None,
 ) -> None:  # fmt: skip
-    from ...indexer.errors import UsageError
-
     if page is not None and (to != "-" or vectors or raw_formulas):
         raise UsageError("--page writes a page: leave out --to, --vectors and --raw-formulas")
     if page is not None and (columns or groups or mask or indicators):

@@ -124,7 +124,7 @@ class RemoteCollection(Local):
             SondeError: As for `classify`.
         """
         check_sentences(premise, hypothesis)
-        return Entailment(**self._call("POST", "/entail", json={"premise": premise, "hypothesis": hypothesis}))
+        return Entailment(**self._call("/entail", {"premise": premise, "hypothesis": hypothesis}))
 
     @checked
     def embed(self, texts: Texts, *, query: bool = False) -> "np.ndarray":
@@ -241,13 +241,14 @@ class RemoteCollection(Local):
         return {"collection": self.collection} if self.collection else {}
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:
-        return self._call("POST", path, json=self._named() | body)
+        return self._call(path, self._named() | body)
 
-    def _call(self, method: str, path: str, **given: Any) -> Any:
+    def _call(self, path: str, body: dict[str, Any]) -> Any:
         writes = path.startswith("/write/")
+        given: dict[str, Any] = {"json": body}
         if writes and self._for_writes is not None:
             given["timeout"] = self._for_writes
-        answer = self._sent(method, path, given, again=not writes)
+        answer = self._sent(path, given, again=not writes)
         if not answer.is_success:
             raise _refusal(answer, self._url)
         try:
@@ -255,13 +256,12 @@ class RemoteCollection(Local):
         except ValueError:
             raise SondeError(f"{self._url} does not answer like `sonde serve`: is this its address?") from None
 
-    def _sent(self, method: str, path: str, given: Mapping[str, Any], *, again: bool) -> "httpx2.Response":
+    def _sent(self, path: str, given: Mapping[str, Any], *, again: bool) -> "httpx2.Response":
         """Send a request and return the answer.
 
         Args:
-            method: The HTTP method.
             path: The path below the service's address.
-            given: Arguments of `httpx2.Client.request`.
+            given: Arguments of `httpx2.Client.post`.
             again: Whether to retry once if the connection closes before an answer; servers close idle connections.
                 Only for requests that read, because a write may already have happened.
 
@@ -274,7 +274,7 @@ class RemoteCollection(Local):
         if self._http.is_closed:
             raise SondeError("the connection is closed: open another with sonde.connect()")
         try:
-            return self._http.request(method, path, **given)
+            return self._http.post(path, **given)
         except UnicodeEncodeError as error:
             text = error.object[: error.start].rpartition('"')[2] + error.object[error.start :].partition('"')[0]
             said = f"{reprlib.repr(text)} is not valid Unicode: write it in UTF-8"
@@ -289,7 +289,7 @@ class RemoteCollection(Local):
         except httpx2.HTTPError as error:
             broken = isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
             if broken and again:
-                return self._sent(method, path, given, again=False)
+                return self._sent(path, given, again=False)
             if broken and path.startswith("/write/"):
                 said = f"the connection to {self._url} broke before an answer came ({error})"
                 raise SondeError(f"{said}: what was sent may be stored, so look before you send it again") from None

@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...indexer.errors import NOT_UNICODE, is_unicode
 from ...pipelines.label import NliJudge, load_nli
-from ..api.elsewhere import alive
-from ..api.opening import UNREADABLE
+from ..api.served import UNREADABLE, alive
 from .guard import Guard, KeyFile
 from .hosted import Hosted, Hosts
 from .problems import MEDIA_TYPE, ProblemError

@@ -13,8 +13,7 @@ from ...indexer.wording import existing
 from ...pipelines.search.results import Results
 from ...pipelines.search.settings import SearchSettings
 from ..api import Collection
-from ..api.elsewhere import searched_on
-from ..api.opening import UNREADABLE, Opening, open_sound
+from ..api.served import UNREADABLE, Opening, open_sound, searched_on
 from .problems import ProblemError
 from .queues import Lanes, MicroBatcher
 from .settings import ServeSettings

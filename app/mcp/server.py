@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ...indexer.errors import MissingExtraError
 from ...indexer.wording import counted, on_one_line, visible
 from ..api import Collection
-from ..api.opening import UNREADABLE, Opening, open_sound
-from .editing import EditingTools
+from ..api.served import UNREADABLE, Opening, open_sound
+from .groups import EditingTools
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

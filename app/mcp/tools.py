@@ -9,7 +9,7 @@ from ...indexer.errors import SondeError, UsageError, arg, did_you_mean, out_of_
 from ...indexer.wording import existing
 from ...pipelines.search.results import NOT_CLOSE, NOTHING_ANSWERS, Mode
 from ..api import Collection
-from ..api.opening import UNREADABLE, Opening
+from ..api.served import UNREADABLE, Opening
 from .answers import MOST_HITS, PART, answer_of, asked, checked, document_of, filled, hit_of, value_of
 
 MOST_TEXTS = 100
@@ -31,9 +31,7 @@ P = ParamSpec("P")
 S = TypeVar("S", bound="Tools")
 
 
-def told(
-    tool: Callable[Concatenate[S, P], dict[str, Any]],
-) -> Callable[Concatenate[S, P], dict[str, Any]]:
+def told(tool: Callable[Concatenate[S, P], dict[str, Any]]) -> Callable[Concatenate[S, P], dict[str, Any]]:
     """Let a tool raise its errors as `ToolError`, which the assistant reads."""
 
     @wraps(tool)

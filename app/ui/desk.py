@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from ...indexer.errors import SondeError, UsageError
 from ..api import Collection
-from ..api.widget import best_rows, documents_in, rows_of_part
+from ..api.workbench import best_rows, documents_in, rows_of_part
 from .page import said_by_pages
 
 if TYPE_CHECKING:

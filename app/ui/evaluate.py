@@ -13,7 +13,7 @@ from ..api import Collection
 from .jobs import Job
 from .jobs.panel import WATCHED, command_line, may_start, name_of, show_work
 from .page import address, empty, escape_markdown, help_of, sentence_of, sentences
-from .search.filters import facets_of
+from .query import facets_of
 from .words import explained
 from .workspace import Workspace
 

@@ -15,8 +15,8 @@ from ...pipelines.search.rerank.stage import Reranker
 from ...pipelines.similarity.similarity import Similarity
 from ...pipelines.similarity.tokens import ATTENTION_MOST, MOST, Attention, TokenMatrix
 from ..api import Collection
-from ..api.explain import compare_texts, load_nli, load_reranker, pair_attention, text_attention, token_matrix
 from ..api.functions import json_value
+from ..api.models import compare_texts, load_nli, load_reranker, pair_attention, text_attention, token_matrix
 from .page import empty, escape_markdown, sentence_of, sentences
 from .workspace import Workspace
 

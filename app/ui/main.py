@@ -1,5 +1,6 @@
-"""The frame around every page: its head, the choice of the collection, and the list of pages."""
+"""The frame around every page: head, choice of the collection, list of pages, and scripts that watch the connection."""
 
+import json
 import logging
 from collections.abc import Callable
 from importlib import import_module
@@ -11,12 +12,11 @@ import streamlit as st
 
 from ...indexer.errors import SondeError
 from ..api import Collection
-from .browser import watch_connection
+from .desk import SERVER
 from .drawer import follow_address, forget_opened
 from .launch import UiSettings
 from .page import BEGUN, MADE, PAGES, collection_name, empty, escape_markdown, failure, go_to, sentences
-from .warm import warm
-from .workspace import Workspace, admit
+from .workspace import Workspace, admit, warm
 
 ICON = Path(__file__).with_name("icon.svg")  # Streamlit would fetch an icon of its own from another server
 STYLE = Path(__file__).with_name("style.css")
@@ -42,7 +42,7 @@ def show() -> None:
     st.html(STYLE)
     forget_opened()
     with st.container(key="script"):  # hidden: an element of its own would push the page down
-        watch_connection()
+        _watch_connection()
     settings = UiSettings.load()
     if not admit(settings):
         return
@@ -145,3 +145,76 @@ def _say_why(shelf: Workspace, name: str | None, problem: SondeError | None) -> 
         st.markdown(f"Open [Health on the Data page]({data}&do=Health) to find out what is wrong and to repair it.")
     else:
         empty("This collection is empty", f"Add texts on the [Data]({data}&do=Add+texts) page.")
+
+
+LOST = {
+    "Connection error": "Sonde is not running",
+    "Is Streamlit still running? If you accidentally stopped Streamlit, just restart it in your terminal:": (
+        "The server does not answer. Start it again with the command below; this page then loads again. "
+        "Jobs that were running continue without the server."
+    ),
+    "Streamlit server is not responding. Are you connected to the internet?": (
+        "The server does not answer. Start it again with sonde ui; this page then loads again. "
+        "Jobs that were running continue without the server."
+    ),
+    "streamlit run yourscript.py": "sonde ui",
+}
+"""Streamlit's texts for a lost connection, and ours. They are compared without the space around them."""
+_WATCH = """<script data-sonde="words">
+(() => {
+  if (window.sondeWords) return;
+  window.sondeWords = WORDS;
+  const change = (root) => {
+    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const shown = window.sondeWords[texts.currentNode.nodeValue.trim()];
+      if (shown) texts.currentNode.nodeValue = shown;
+    }
+  };
+  new MutationObserver(() => document.querySelectorAll("[role=dialog]").forEach(change))
+    .observe(document.body, { childList: true, subtree: true, characterData: true });
+})();
+</script>"""
+_RETURN = """<script data-sonde="server">
+(() => {
+  if (window.sondeServer) return;
+  window.sondeServer = ID;
+  let lost = false;
+  const look = async () => {
+    const found = document.querySelector("[data-test-connection-state]")?.dataset.testConnectionState;
+    if (found && found !== "CONNECTED") lost = true;
+    if (!lost || found !== "CONNECTED") return;
+    lost = false;
+    const base = location.pathname.replace(/[^/]*\\/?$/, "");
+    const answer = await fetch(`${base}workbench/server`, { cache: "no-store" }).catch(() => null);
+    if (answer?.ok && (await answer.json()).id !== window.sondeServer) location.reload();
+  };
+  new MutationObserver(look)
+    .observe(document.body, { subtree: true, attributes: true, attributeFilter: ["data-test-connection-state"] });
+})();
+</script>"""
+_STEPS = """<script data-sonde="steps">
+(() => {
+  if (window.sondeSteps) return;
+  window.sondeSteps = true;
+  const replace = history.replaceState;
+  history.replaceState = function (state, title, address) {
+    const next = new URL(address ?? location.href, location.href), now = new URL(location.href);
+    const other = next.pathname === now.pathname && next.searchParams.get("q") !== now.searchParams.get("q");
+    const typed = document.querySelector("[data-testid=stMain]")?.contains(document.activeElement);
+    (other && typed ? history.pushState : replace).call(history, state, title, address);
+  };
+})();
+</script>"""
+
+
+def _watch_connection() -> None:
+    """Report a lost connection in Sonde's words, load the page again if another server answers, and keep each query.
+
+    A new server knows neither the tables nor the parts of the pages that an old one drew, so their buttons would do
+    nothing. The address keeps what the page shows. Streamlit replaces the address when a query changes; one that
+    somebody types becomes a new step here, so that the browser's Back returns to the query before. It is enough to
+    draw this once.
+    """
+    script = _WATCH.replace("WORDS", json.dumps(LOST)) + _RETURN.replace("ID", json.dumps(SERVER)) + _STEPS
+    st.html(script, unsafe_allow_javascript=True)

@@ -203,7 +203,7 @@ def shown_score(score: float) -> str:
     return f"{round(score, 2) + 0.0:.2f}"
 
 
-def submitted(label: str, missing: str, *, on: DeltaGenerator | None = None, **look: Any) -> bool:
+def submitted(label: str, missing: str, **look: Any) -> bool:
     """Draw a button, and return whether it was clicked and nothing is missing.
 
     A browser sends what was typed when the text box is left. If the button were disabled until then, the click that
@@ -212,10 +212,9 @@ def submitted(label: str, missing: str, *, on: DeltaGenerator | None = None, **l
     Args:
         label: Of the button, as Markdown.
         missing: What is to be done first, as Markdown, "" if nothing is. A click shows it.
-        on: Where the button is; here by default.
         look: The button's other arguments.
     """
-    if not (on or st).button(label, **look):
+    if not st.button(label, **look):
         return False
     if missing:
         st.warning(missing)
@@ -290,3 +289,14 @@ HEAT = {"light": [[0, "#f4f8fa"], [1, "#0f6e84"]], "dark": [[0, "#1f2226"], [1, 
 def theme() -> str:
     """Return "light" or "dark"."""
     return "dark" if getattr(st.context.theme, "type", "light") == "dark" else "light"
+
+
+_TOP = (
+    """<script data-sonde="top">/* PLACE */ document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);</script>"""
+)
+
+
+def show_top(place: str) -> None:
+    """Scroll to the top of the page when `place`, such as the number of a page of hits, is another than before."""
+    with st.container(key="top"):
+        st.html(_TOP.replace("PLACE", "".join(c for c in place if c.isalnum())), unsafe_allow_javascript=True)

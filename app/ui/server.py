@@ -16,7 +16,7 @@ from ..stopped import terminable
 from .desk import routes
 from .jobs import Jobs
 from .launch import SERVER_VARIABLE, UiSettings
-from .warm import warm_up
+from .workspace import warm_up
 
 SCRIPT = Path(__file__).with_name("script.py")
 

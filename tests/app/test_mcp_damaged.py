@@ -9,7 +9,7 @@ from fake_encoder import FakeEncoder
 from mcp_client import call
 
 from sonde.app.api import index
-from sonde.app.api.opening import Opening
+from sonde.app.api.served import Opening
 from sonde.app.mcp import server_of
 from sonde.indexer.errors import SondeError
 

@@ -1,29 +1,29 @@
-"""Routes for documents (get, put, delete, embed) and for the state of the service."""
+"""Routes for what a collection holds: documents (get, put, delete, embed), and the results of runs."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import PlainTextResponse, Response
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
 
 from ....indexer.document import Document
-from ....indexer.errors import NothingToIndexError, TooManyFieldsError
+from ....indexer.errors import NothingToIndexError, SondeError, TooManyFieldsError
 from ....indexer.progress import Notify
+from ....indexer.store.kinds import CLUSTER, LABEL, MAP, TOPIC, RunKind
 from ....indexer.store.view import StoredDocument
+from ....pipelines.analysis.runs import RunDetails
 from ...api.functions import json_value
-from ...api.opening import UNREADABLE
-from ..answers import answering, json_answer, json_bytes
-from ..context import CONTENT_TYPE, PROBLEMS, Context, Named, Reader, Writer
+from ..context import PROBLEMS, Context, Named, Reader, Writer
 from ..hosted import Hosted
-from ..problems import IN_THE_QUERY, RETRY, ProblemError, busy, problem
-from ..queues import BusyError
-from ..responses import Alive, CollectionOut, Deleted, DocumentOut, JobOut, Ready, Vectors, Written
-from ..route import CheckedRoute
+from ..problems import IN_THE_QUERY, ON_DISK, ProblemError
+from ..responses import Deleted, DocumentOut, Groups, MapPage, RunOut, Vectors, Written
+from ..route import CheckedRoute, answering
 from ..schemas import DocumentIn, EmbedRequest, PutRequest, typed
 
 router = APIRouter(tags=["documents"], responses=PROBLEMS, route_class=CheckedRoute)
+runs_router = APIRouter(tags=["runs"], responses=PROBLEMS, route_class=CheckedRoute)
 Id = Annotated[str, Query(description="The document's id.")]
+RunName = Annotated[str | None, Query(description="The run's name; the newest one if left out.")]
 
 
 @router.get("/documents/{id:path}", response_model=DocumentOut, summary="Get a document")
@@ -69,19 +69,19 @@ async def delete_document_by_id(id: Id, context: Writer, collection: Named = Non
 async def embed(body: EmbedRequest, context: Reader) -> Response:
     """Return an embedding for each text. Only the beginning of a text longer than the model's window is used."""
     host = context.hosts.find(body.collection)
-    check_texts(context, body.texts, "texts")
+    check_texts(context, body.texts)
     return await context.slow(answering(_embedded), host, body)
 
 
-def check_texts(context: Context, texts: list[str], field: str) -> None:
+def check_texts(context: Context, texts: list[str]) -> None:
     """Reject a list that is too long or holds an invalid text.
 
     Raises:
         ProblemError: The list is rejected (422); the field's name includes the position of the text.
     """
-    context.check_count(len(texts), field)
+    context.check_count(len(texts), "texts")
     for place, text in enumerate(texts):
-        context.check_text(text, f"{field}.{place}")
+        context.check_text(text, f"texts.{place}")
 
 
 def _found(host: Hosted, key: str) -> StoredDocument:
@@ -126,78 +126,74 @@ def _written(host: Hosted, given: list[DocumentIn], notify: Notify) -> dict[str,
     return counts | {"skipped": skipped}
 
 
-OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
-"""What a route without a key may answer, besides its own."""
-state_router = APIRouter(tags=["state"], route_class=CheckedRoute)
+@runs_router.get("/runs", response_model=list[RunOut], summary="All runs: clusterings, topic models, labellings, maps")
+async def runs(context: Reader, collection: Named = None) -> Response:
+    """Return every run with its parameters, versions and report."""
+    return await context.slow(answering(_runs), context.hosts.find(collection))
 
 
-@state_router.get("/health", response_model=Alive, summary="Is the process alive?", responses=OPEN)
-async def health() -> dict[str, str]:
-    """Answer while the event loop is running; no key is required."""
-    return {"status": "alive"}
+@runs_router.get("/clusters", response_model=Groups, summary="The clusters of a run")
+async def clusters(context: Reader, run: RunName = None, collection: Named = None) -> Response:
+    """Return the clusters with their size, terms and the documents nearest to the centre."""
+    return await _items(context, CLUSTER, run, collection)
 
 
-@state_router.get(
-    "/ready",
-    response_model=Ready,
-    summary="Is the service ready to answer searches?",
-    responses=OPEN | {503: PROBLEMS[503]},
-)
-async def ready(request: Request) -> Response:
-    """Answer 200 once models and indexes are loaded, 503 before; no key is required.
-
-    `unavailable` lists the collections that cannot be used now, or could not be used by the last search, each with the
-    code of the error, such as `damaged`. If none can be used, the answer is 503.
-    """
-    if not request.app.state.ready.is_set():
-        return busy("models and indexes are being loaded")
-    found: Context = request.app.state.context
-    hosts = found.hosts
-    with suppress(BusyError, TimeoutError):
-        await found.quick(hosts.look)
-    if len(hosts.problems) < len(hosts.hosted):
-        return json_answer(json_bytes({"status": "ready", "unavailable": hosts.problems}))
-    named = ", ".join(f"{name} ({code})" for name, code in hosts.problems.items())
-    return problem(503, f"no collection can be used: {named}", headers=RETRY, code=next(iter(hosts.problems.values())))
+@runs_router.get("/topics", response_model=Groups, summary="The topics of a run")
+async def topics(context: Reader, run: RunName = None, collection: Named = None) -> Response:
+    """Return the topics with their terms and representative documents; the run `fine:NAME` is a level of one."""
+    return await _items(context, TOPIC, run, collection)
 
 
-@state_router.get(
-    "/metrics", summary="Metrics in Prometheus' text format", responses=PROBLEMS, response_class=PlainTextResponse
-)
-async def metrics(request: Request, context: Reader) -> Response:
-    """Return requests by route and status, their duration in seconds, the queue length, and the document counts.
-
-    `sonde_collection_damaged` is 1 for a collection that cannot be used, which then has no document count.
-    """
-    return Response(await context.quick(request.app.state.metrics.text), media_type=CONTENT_TYPE)
+@runs_router.get("/labels", response_model=Groups, summary="The labels of a run")
+async def labels(context: Reader, run: RunName = None, collection: Named = None) -> Response:
+    """Return the labels of a label run and the number of documents with each label."""
+    return await _items(context, LABEL, run, collection)
 
 
-@state_router.get("/jobs", response_model=list[JobOut], summary="The writes that wait or run", responses=PROBLEMS)
-async def jobs(context: Reader) -> Response:
-    """Return every write that has no answer yet: its method, how long it has taken, and how far it is."""
-    return json_answer(json_bytes([job.to_dict() for job in context.hosts.jobs]))
+@runs_router.get("/map", response_model=MapPage, summary="Where a map puts the documents")
+async def places(
+    context: Reader,
+    run: RunName = None,
+    collection: Named = None,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+) -> Response:
+    """Return document ids and their map coordinates, in pages of `limit`, and the map's regions."""
+    host = context.hosts.find(collection)
+    return await context.slow(answering(_places), host, run, offset, limit)
 
 
-@state_router.get(
-    "/collections", response_model=list[CollectionOut], summary="The collections and what they hold",
-    responses=PROBLEMS,
-)  # fmt: skip
-async def collections(context: Reader) -> Response:
-    """Return the output of `sonde info --json` for every collection, under the name that requests use.
-
-    A damaged collection has only its `name` and an `error`, which says why it cannot be read.
-    """
-    return await context.slow(answering(_collections), context.hosts.hosted)
+async def _items(context: Context, kind: RunKind, name: str | None, collection: str | None) -> Response:
+    host = context.hosts.find(collection)
+    return await context.slow(answering(_described), host, kind, name)
 
 
-def _collections(hosted: dict[str, Hosted]) -> list[dict[str, Any]]:
-    return [{"name": name} | _about(host) for name, host in hosted.items()]
+def _runs(host: Hosted) -> list[dict[str, Any]]:
+    return [run.to_dict() for run in host.collection.runs()]
 
 
-def _about(host: Hosted) -> dict[str, Any]:
+def _run_of(host: Hosted, kind: RunKind, name: str | None) -> RunDetails:
     try:
-        with host.looked_at():
-            info = host.collection.info().to_dict()
-    except UNREADABLE as error:
-        return {"error": host.opening.without_folder(error)}
-    return {key: value for key, value in info.items() if key != "path"}
+        return host.collection.newest_run(kind, name)
+    except SondeError as error:
+        if error.code in ON_DISK:
+            raise
+        raise ProblemError.of(error, 404) from None
+
+
+def _described(host: Hosted, kind: RunKind, name: str | None) -> dict[str, Any]:
+    found = _run_of(host, kind, name)
+    sizes = host.collection.item_sizes(found.run)
+    items = [
+        {"number": item.number, "name": item.name, "documents": sizes.get(item.number, 0), **item.data}
+        for item in found.items
+    ]
+    return {"run": found.run.to_dict(), "items": items}
+
+
+def _places(host: Hosted, name: str | None, offset: int, limit: int) -> dict[str, Any]:
+    found = _run_of(host, MAP, name)
+    total, places = host.collection.places(found.run, limit, offset)
+    points = [{"id": id, "x": x, "y": y} for id, x, y in places]
+    regions = [{"name": item.name, **item.data} for item in found.items]
+    return {"run": found.run.to_dict(), "total": total, "points": points, "regions": regions}

@@ -21,13 +21,12 @@ from ....indexer.upkeep.info import Info
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
 from ...api.arguments import not_bound, settings_from
-from ..answers import json_answer, json_bytes
 from ..context import PROBLEMS, Context, Reader, Writer
 from ..hosted import Hosted, SearchJob
 from ..problems import FAILED, ProblemError
 from ..remote import NOTHING, OF_RUNS, READING, WRITING
 from ..responses import Result
-from ..route import CheckedRoute
+from ..route import CheckedRoute, json_answer, json_bytes
 from ..schemas import Call
 from ..wire import decode, encode
 

@@ -12,12 +12,11 @@ from ....indexer.errors import SondeError, UsageError
 from ....pipelines.label import DEFAULT_ENGINE, LabelSettings, check_classify, entail
 from ....pipelines.search.results import Results
 from ....pipelines.search.settings import SearchSettings
-from ..answers import answering, json_answer, json_bytes
 from ..context import PROBLEMS, Context, Reader
 from ..hosted import Hosted, SearchJob, is_quick
 from ..problems import ProblemError
 from ..responses import Hits, Judged, Labelled, Reranked
-from ..route import CheckedRoute
+from ..route import CheckedRoute, answering, json_answer, json_bytes
 from ..schemas import EntailRequest, Found, LabelRequest, RerankRequest, SearchRequest, SimilarRequest
 from .documents import check_texts
 
@@ -109,7 +108,7 @@ MOST_LABELS = 100
 async def label(body: LabelRequest, context: Reader) -> Response:
     """Return one or several labels for each text, with the probability of every label."""
     host = context.hosts.find(body.collection)
-    check_texts(context, body.texts, "texts")
+    check_texts(context, body.texts)
     if len(body.labels) > MOST_LABELS:
         said = f"{len(body.labels):,} labels; the maximum is {MOST_LABELS}"
         raise ProblemError(422, said, "labels", code="out-of-range")
@@ -131,7 +130,7 @@ async def rerank(body: RerankRequest, context: Reader) -> Response:
     """Return the positions of the texts, best first, with late-interaction scores from the collection's bi-encoder."""
     host = context.hosts.find(body.collection)
     context.check_text(body.query, "query")
-    check_texts(context, body.texts, "texts")
+    check_texts(context, body.texts)
     return await context.slow(answering(_rerank), host, body)
 
 

@@ -19,7 +19,7 @@ from ..jobs.panel import NO_NAME
 from ..page import BEGUN, MADE, escape_markdown, failure, go_to
 from ..workspace import SUFFIX, Workspace
 from .columns import choose_columns, counted_rows, readable, role_words, stamps
-from .health import model_missing
+from .overview import model_missing
 
 UPLOAD, PATH = "Upload", "A path on this machine"
 

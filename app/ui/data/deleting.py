@@ -9,7 +9,7 @@ from ...api import Collection
 from ...api.functions import remove_collection
 from ..page import escape_markdown, popover, sentences, shortened, show_text, shut_popovers
 from ..workspace import Workspace
-from .health import show_damaged
+from .overview import show_damaged
 
 EXAMPLES = 10
 """Documents that are shown."""

@@ -13,8 +13,8 @@ from ..page import escape_markdown, submitted
 from ..words import MEASURES, in_pages
 from ..workspace import Workspace
 from .adding import DEFAULT, OTHER, STATIC, job_device, other_model
-from .health import info_of, show_damaged
 from .jobs import model_change, said_of_model
+from .overview import info_of, show_damaged
 
 WHAT = (
     "All documents are embedded again with the other model. Then both are compared on your judgements or, if fewer "

@@ -10,9 +10,8 @@ from ..workspace import Workspace, may_write
 from .adding import overviews, show_adding, show_making
 from .checks import show_checks, show_watching
 from .deleting import show_deleting
-from .health import show_about, show_health
 from .model import show_model
-from .overview import show_overview
+from .overview import show_about, show_health, show_overview
 
 DEMO = "demo"
 WHAT = (

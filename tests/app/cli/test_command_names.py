@@ -12,7 +12,7 @@ from command_line import Command, contents
 from typer.testing import CliRunner
 
 from sonde.app.api import Collection
-from sonde.app.cli.groups import PANELS
+from sonde.app.cli.commands import PANELS
 from sonde.app.cli.main import ADDS, app_for
 from sonde.app.cli.show_run import breakdown_plot
 

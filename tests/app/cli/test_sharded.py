@@ -12,7 +12,7 @@ from command_line import Command
 from small_reviews import ROWS, lines
 
 from sonde.app.cli.output import quoted
-from sonde.app.cli.taxonomy_tree import outside
+from sonde.app.cli.taxonomy_forms import outside
 
 
 @pytest.fixture

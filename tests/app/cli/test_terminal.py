@@ -12,7 +12,7 @@ from command_line import Command, command, inject
 from fake_encoder import FakeEncoder
 from hostile import CONTROLS, hostile
 
-from sonde.app.cli.terminal import VisibleStream, unchanged
+from sonde.app.cli.output import VisibleStream, unchanged
 
 ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 SHOWN = r"a\u001b]0;owned\u0007b\u001b[2Jc\u009b31md\u202ee\u2066f\u0008g h i j\u007fk l"

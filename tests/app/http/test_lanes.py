@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from sonde.app.http.answers import json_bytes
 from sonde.app.http.hosted import is_quick
 from sonde.app.http.queues import BusyError, Lane, MicroBatcher
+from sonde.app.http.route import json_bytes
 from sonde.app.http.server import Server
 from sonde.app.http.settings import ServeSettings
 from sonde.indexer.progress import check_wanted

@@ -10,7 +10,7 @@ from ui_overview import Started, shop, started  # noqa: F401  (fixture)
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture)
 
 from sonde.app.api import Collection
-from sonde.app.ui.labels import outcome
+from sonde.app.ui import label_run
 from sonde.app.ui.page import shown_score
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.lock import writer_lock
@@ -25,9 +25,9 @@ TYPED = "\n".join(LABELS)
 @pytest.mark.parametrize(("count", "said"), [(40, []), (41, ["and 1 more label"]), (42, ["and 2 more labels"])])
 def test_labels_that_are_not_drawn_are_counted(count: int, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     captions: list[str] = []
-    monkeypatch.setattr(outcome.st, "html", lambda _: None)
-    monkeypatch.setattr(outcome.st, "caption", captions.append)
-    outcome.show_counts({f"label {n}": 1 for n in range(count)}, count)
+    monkeypatch.setattr(label_run.st, "html", lambda _: None)
+    monkeypatch.setattr(label_run.st, "caption", captions.append)
+    label_run.show_counts({f"label {n}": 1 for n in range(count)}, count)
     assert captions == said
 
 

@@ -20,7 +20,7 @@ from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (fixture
 
 from sonde.app.api import Collection
 from sonde.app.ui.desk import DESK, MOST_TABLES, Desk, routes
-from sonde.app.ui.map.page import state_of
+from sonde.app.ui.map import state_of
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.facets import Facets

@@ -18,9 +18,9 @@ from ui_overview import kept_job, shop, topics
 from ui_pages import MARKUP, Pages, pages, shown, unread  # noqa: F401  (pages is a fixture)
 
 from sonde.app.api import Collection, index
-from sonde.app.ui.search import aside
-from sonde.app.ui.search.filters import _fields
-from sonde.app.ui.search.hits import lit
+from sonde.app.ui import search
+from sonde.app.ui.hits import lit
+from sonde.app.ui.query import _fields
 from sonde.indexer.errors import SondeError
 from sonde.indexer.store.kinds import COARSE, FINE, TOPIC
 from sonde.indexer.store.lock import writer_lock
@@ -284,9 +284,9 @@ def test_hits_on_the_map(pages: Pages) -> None:
 def test_the_columns_of_exported_hits_are_chosen(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     pages.collection(rows=[row | {"score": 7} for row in DAYS[:9]])
     asked: list[Any] = []
-    monkeypatch.setattr(aside, "to_csv", lambda _, columns: asked.append(columns) or b"")
+    monkeypatch.setattr(search, "to_csv", lambda _, columns: asked.append(columns) or b"")
     offered: dict[str, Any] = {}
-    monkeypatch.setattr(aside.st, "download_button", lambda label, data, *_, **__: offered.update({label: data}))
+    monkeypatch.setattr(search.st, "download_button", lambda label, data, *_, **__: offered.update({label: data}))
     page = pages.open("search", q="parcel")
     box = page.multiselect(key="hits_columns")
     assert (box.value, box.placeholder) == ([], "All columns")

@@ -7,7 +7,7 @@ import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import index
-from sonde.app.ui import warm, workspace
+from sonde.app.ui import workspace
 from sonde.app.ui.launch import UiSettings
 from sonde.app.ui.workspace import Workspace
 
@@ -23,14 +23,14 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 
 def test_the_first_collection_is_loaded_and_no_other(shelf: Workspace) -> None:
-    warm.warm_up(shelf.settings).join(60)
+    workspace.warm_up(shelf.settings).join(60)
     assert shelf.open("shop").stored.load() == 0.0
     assert shelf.open("zoo").stored.load() > 0.0
 
 
 def test_the_named_collection_is_loaded(shelf: Workspace) -> None:
     settings = UiSettings(shelf=shelf.settings.shelf, collection="zoo")
-    warm.warm_up(settings).join(60)
+    workspace.warm_up(settings).join(60)
     assert shelf.open("zoo").stored.load() == 0.0
 
 
@@ -38,18 +38,18 @@ def test_what_cannot_be_loaded_stops_nothing(tmp_path: Path, caplog: pytest.LogC
     (tmp_path / "bad.sonde").mkdir()
     (tmp_path / "bad.sonde" / "catalog.db").write_bytes(b"nonsense" * 100)
     with caplog.at_level("INFO", "sonde.ui"):
-        warm.warm_up(UiSettings(shelf=str(tmp_path))).join(60)
-        warm.warm_up(UiSettings(shelf=str(tmp_path / "nowhere"))).join(60)
+        workspace.warm_up(UiSettings(shelf=str(tmp_path))).join(60)
+        workspace.warm_up(UiSettings(shelf=str(tmp_path / "nowhere"))).join(60)
     assert [record.levelname for record in caplog.records if record.name == "sonde.ui"] == ["INFO"]
     assert "preloading failed" in caplog.text
 
 
 def test_a_collection_is_loaded_once(shelf: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
-    monkeypatch.setattr(warm, "_started", started.append)
+    monkeypatch.setattr(workspace, "_started", started.append)
     collection = shelf.open("shop")
-    warm.warm(collection)
-    warm.warm(collection)
+    workspace.warm(collection)
+    workspace.warm(collection)
     assert len(started) == 1
 
 
@@ -58,8 +58,8 @@ def test_a_collection_in_the_place_of_one_that_was_closed_is_loaded(
 ) -> None:
     """The server keeps few collections open, and Python gives the identity of a lost object to another one."""
     started: list[object] = []
-    monkeypatch.setattr(warm, "_started", started.append)
-    monkeypatch.setattr(warm, "id", lambda _: 7, raising=False)
-    warm.warm(shelf.open("shop"))
-    warm.warm(shelf.open("zoo"))
+    monkeypatch.setattr(workspace, "_started", started.append)
+    monkeypatch.setattr(workspace, "id", lambda _: 7, raising=False)
+    workspace.warm(shelf.open("shop"))
+    workspace.warm(shelf.open("zoo"))
     assert len(started) == 2

@@ -9,7 +9,7 @@ import numpy as np
 from benched import in_node, part_passes, passes, table
 from linked import linked
 
-from sonde.app.workbench import page
+from sonde.app import workbench
 from sonde.pipelines.facets import Column, Facets
 
 SELECT = """
@@ -180,11 +180,11 @@ def test_pixels_are_those_of_each_point(tmp_path: Path) -> None:
 
 
 def test_the_script_is_one_module_whose_names_are_unique() -> None:
-    made = page.script()
+    made = workbench.script()
     assert re.findall(r"^(?:import|export)\b.*", made, re.MULTILINE) == ["export { mount };"]
     names = re.findall(r"^(?:async )?(?:function|class|const) (\w+)", made, re.MULTILINE)
     assert len(names) == len(set(names)) > 50
-    folder = Path(page.__file__).parent
+    folder = Path(workbench.__file__).parent
     hosts = {"notebook.js", "offline.js"}  # what a notebook and a file append
-    assert {path.name for path in folder.glob("*.js")} == set(page.MODULES) | hosts
+    assert {path.name for path in folder.glob("*.js")} == set(workbench.MODULES) | hosts
     assert "http" not in made and "innerHTML" not in made, "no network, and no text is read as markup"

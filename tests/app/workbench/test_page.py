@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, expect
 from small_reviews import encoder, reviews, sonde  # noqa: F401  (fixtures)
 
 from sonde.app.api import Collection, index
-from sonde.app.api import pages as api_pages
+from sonde.app.api import workbench as api_workbench
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.facets.packing import unpack_arrays
 
@@ -80,7 +80,7 @@ def test_what_a_page_cannot_hold_is_said(shop: Collection, tmp_path: Path, monke
     ):
         with pytest.raises(SondeError, match=message):
             shop.write_page(tmp_path / path, **options)  # type: ignore[arg-type]
-    monkeypatch.setattr(api_pages, "MOST", 59)
+    monkeypatch.setattr(api_workbench, "MOST", 59)
     with pytest.raises(UsageError, match="a page holds at most 59 documents, and these are 60: choose some with"):
         shop.write_page(tmp_path / "a.html")
     assert list(tmp_path.iterdir()) == []

@@ -13,9 +13,8 @@ from linked import linked
 from playwright.sync_api import Browser, expect
 
 from sonde.app.api import Collection
-from sonde.app.api.widget import Desk
-from sonde.app.workbench import style
-from sonde.app.workbench.page import notebook
+from sonde.app.api.workbench import Desk
+from sonde.app.workbench import notebook, style
 from sonde.indexer.errors import MissingExtraError, SondeError, UsageError
 
 FEW = {"mode": "all", "parts": [{"kind": "range", "column": "stars", "low": 5, "high": 5}]}

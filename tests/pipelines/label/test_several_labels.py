@@ -14,7 +14,7 @@ from http_service import client_of
 from themes import collection
 
 from sonde.app.api import Collection
-from sonde.app.api.opening import Opening
+from sonde.app.api.served import Opening
 from sonde.app.cli.feedback import print_unsure
 from sonde.app.cli.show_run import breakdown_plot
 from sonde.app.http.client import RemoteCollection

@@ -10,19 +10,19 @@ import numpy as np
 import streamlit as st
 from streamlit.components import v2
 
-from ....indexer.errors import UsageError
-from ....indexer.store.kinds import MAP
-from ....indexer.wording import counted
-from ....pipelines.facets import Facets
-from ...api import Collection
-from ...api.functions import read_outlines
-from ...workbench import script, style
-from ..desk import DESK
-from ..drawer import ADDRESS, open_document
-from ..jobs.panel import ask_name, may_start, show_work, start
-from ..page import empty, escape_markdown, sentences, submitted, theme
-from ..workspace import Workspace, may_write
+from ...indexer.errors import UsageError
+from ...indexer.store.kinds import MAP
+from ...indexer.wording import counted
+from ...pipelines.facets import Facets
+from ..api import Collection
+from ..api.functions import read_outlines
+from ..workbench import script, style
+from .desk import DESK
+from .drawer import ADDRESS, open_document
+from .jobs.panel import ask_name, may_start, show_work, start
+from .page import empty, escape_markdown, sentences, submitted, theme
 from .selection import ACTIONS, show_action
+from .workspace import Workspace, may_write
 
 CHART = "workbench"
 DO = "do"

@@ -1,28 +1,140 @@
-"""Filters made from the metadata's types, and a condition of one's own."""
+"""The query in the address: box, mode, filters and threshold; and its results, found once."""
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
-from ....indexer.document import Value
-from ....pipelines.search.facets import Facet
-from ...api import Collection
-from ...api.functions import among, between, containing, every
-from ...api.looks import State
-from ..jobs.panel import name_of
-from ..page import escape_markdown
+from ...indexer.document import Value
+from ...pipelines.search.facets import Facet
+from ...pipelines.search.results import Mode, Results
+from ...pipelines.search.settings import MODES, SearchSettings
+from ..api import Collection
+from ..api.functions import among, between, containing, every
+from ..api.looks import State
+from .jobs.panel import name_of
+from .page import escape_markdown
 
+LONGEST = 20_000
+"""Characters of a query; the box takes no more. It stands in the address, which servers take up to 64 kB."""
+SIZES = (10, 20, 50)
+WIDE = 100
+"""Hits that are paged through, counted in facets and highlighted on the map."""
+LIKE = "like"
 SHOWN = 12
 """Fields that have a widget from the start; more are added on demand."""
 EXACT = 2**53
 TRUTH = {True: "true", False: "false"}
 
 
+@dataclass(frozen=True, slots=True)
+class SearchForm:
+    """A query, or a document to find others like it, and how to search.
+
+    Attributes:
+        query: What to look for; blank where nothing was asked.
+        like: The id of a document, in place of the query.
+        settings: How to search, k being the hits of one page.
+    """
+
+    query: str
+    like: str | None
+    settings: SearchSettings
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells this question from another."""
+        return (self.query, self.like, self.settings)
+
+
+def ask(collection: Collection) -> SearchForm:
+    """Draw the box with what belongs to it, and return what is asked."""
+    like = st.query_params.get(LIKE)
+    query = st.text_input(
+        "Query", key="q", type="search", bind="query-params", placeholder="What are you looking for?",
+        max_chars=LONGEST, label_visibility="collapsed", icon=":material/search:", on_change=_leave_like,
+    ) or ""  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        mode = st.segmented_control(
+            "Mode", MODES, default="hybrid", required=True, key="mode", bind="query-params",
+            label_visibility="collapsed", disabled=like is not None,
+            help="Hybrid combines search by meaning (dense) and by words (lexical).",
+        )  # fmt: skip
+        rerank = st.toggle(
+            "Rerank", key="rerank", bind="query-params", disabled=like is not None,
+            help="A second stage reads the best 50 hits again. This is slower and usually better.",
+        )  # fmt: skip
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+            size = st.selectbox(
+                "Hits per page", SIZES, key="k", bind="query-params", label_visibility="collapsed", width=90
+            )  # fmt: skip
+            st.text("hits per page", width="content")
+    where, threshold = _show_filters(collection)
+    chosen = cast(Mode, mode or "hybrid")
+    settings = SearchSettings(
+        k=size, mode="dense" if like else chosen, where=where, threshold=threshold, rerank=rerank and not like
+    )
+    return SearchForm(query, like, settings)
+
+
+def _leave_like() -> None:
+    st.query_params.pop(LIKE, None)
+
+
+def wide(collection: Collection, asked: SearchForm) -> Results:
+    """Return the best hits of the first stage without their texts, for facets, the map and the number of pages.
+
+    Raises:
+        SondeError: The search cannot be made.
+    """
+    settings = replace(asked.settings, k=max(WIDE, asked.settings.k), rerank=False)
+    return _found(collection, replace(asked, settings=settings), texts=False)
+
+
+def page_of(collection: Collection, asked: SearchForm, number: int) -> Results:
+    """Return one page of hits, from 1, with reasons where a query has them.
+
+    Raises:
+        SondeError: The search cannot be made.
+    """
+    offset = (number - 1) * asked.settings.k
+    settings = replace(asked.settings, offset=offset, explain=not asked.like)
+    return _found(collection, replace(asked, settings=settings), texts=True)
+
+
+def all_of(collection: Collection, asked: SearchForm, most: int) -> Results:
+    """Return hits without reasons, for a file.
+
+    Raises:
+        SondeError: The search cannot be made.
+    """
+    return _search(collection, replace(asked, settings=replace(asked.settings, k=most)))
+
+
+def _found(collection: Collection, asked: SearchForm, *, texts: bool) -> Results:
+    return _kept((str(collection.path), collection.state(), asked.key, texts), collection, asked)
+
+
 @st.cache_data(show_spinner=False, max_entries=32)
-def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
+def _kept(key: tuple[Any, ...], _collection: Collection, _asked: SearchForm) -> Results:
+    *_, texts = key
+    found = _search(_collection, _asked)
+    # A hundred long documents for each question would fill the memory, and nobody reads them there.
+    return found if texts else replace(found, hits=tuple(replace(hit, text="") for hit in found))
+
+
+def _search(collection: Collection, asked: SearchForm) -> Results:
+    given = {name: getattr(asked.settings, name) for name in asked.settings.__slots__}
+    if asked.like is not None:
+        return collection.similar(asked.like, **given)
+    return collection.search(asked.query, **given)
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
     """Return what one can filter by, found once for each state of a collection."""
     del path, at
     return _collection.facets()
@@ -30,11 +142,11 @@ def known_facets(path: str, at: State, _collection: Collection) -> list[Facet]:
 
 def facets_of(collection: Collection) -> list[Facet]:
     """Return what one can filter by; groups that have two names only once, unless the address names the other."""
-    known = known_facets(str(collection.path), collection.state(), collection)
+    known = _known_facets(str(collection.path), collection.state(), collection)
     return [facet for facet in known if not facet.same or f"f.{facet.name}" in st.query_params]
 
 
-def show_filters(collection: Collection) -> tuple[str | None, float | None]:
+def _show_filters(collection: Collection) -> tuple[str | None, float | None]:
     """Draw the filters and return the condition and the threshold that they make."""
     known = facets_of(collection)
     with st.expander("Filters", icon=":material/filter_alt:", key="filters", on_change="rerun", bind="query-params"):

@@ -6,22 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from ....indexer.store.kinds import CLUSTER, LABEL, TAG
-from ....indexer.store.runs import Run
-from ....indexer.wording import counted
-from ....pipelines.analysis.selections import Change
-from ...api import Collection
-from ..downloads import choose_export_columns, help_of_export, written
-from ..jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
-from ..page import (
-    chips,
-    escape_markdown,
-    sentences,
-    shortened,
-    show_text,
-    submitted,
-)
-from ..workspace import Workspace
+from ...indexer.store.kinds import CLUSTER, LABEL, TAG
+from ...indexer.store.runs import Run
+from ...indexer.wording import counted
+from ...pipelines.analysis.selections import Change
+from ..api import Collection
+from .downloads import choose_export_columns, help_of_export, written
+from .jobs.panel import NO_NAME, ask_name, free_name, labels_file, may_start, start
+from .page import chips, escape_markdown, sentences, shortened, show_text, submitted
+from .workspace import Workspace
 
 SAMPLE = 800
 """Texts of the selection, and of the rest, that terms are counted in."""

@@ -1,12 +1,14 @@
-"""Groups of commands: the help of `sonde` on one screen, and groups whose first word may be left out."""
+"""Commands and groups of them: how they read their words, and the help of `sonde` on one screen."""
 
+import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ...indexer.errors import UsageError
 
@@ -199,3 +201,51 @@ class DefaultGroup(Named):
             values = first.shell_complete(inner, incomplete) if first and not incomplete.startswith("-") else []
             options = default.shell_complete(inner, incomplete) if incomplete.startswith("-") else []
         return [*super().shell_complete(ctx, incomplete), *values, *options]
+
+
+class Once(TyperCommand):
+    """A command whose options with one value may be given once."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Count the options before Click reads their values.
+
+        Raises:
+            UsageError: An option with one value is given twice.
+        """
+        if not ctx.resilient_parsing:
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            given = Counter(id(each) for each in order if _takes_one(each))
+            for each in order:
+                if given[id(each)] > 1:
+                    raise UsageError(f"{max(each.opts, key=len)} is given {_times(given[id(each)])}: give it once")
+        return super().parse_args(ctx, args)
+
+
+def _takes_one(parameter: Any) -> bool:
+    return parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag or parameter.count)
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+class NegativeNumbers(Once):
+    """A command whose argument may be a negative number, which Click would take for options."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Leave `-1` to the arguments; other unknown options are still refused, as arguments too many."""
+        ctx.ignore_unknown_options = any(re.fullmatch(r"-\d+", each) for each in args)
+        return super().parse_args(ctx, args)
+
+
+def group_numbers(words: Sequence[str], name: str) -> list[int]:
+    """Return the numbers in words such as "3", "7" or "3,7"; `name` is what the message calls them.
+
+    Raises:
+        UsageError: A part is not a whole number.
+    """
+    text = ",".join(words)
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{name} is {text!r}: write numbers with commas between them, such as 3,7") from None

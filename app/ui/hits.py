@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import streamlit as st
 
-from ....indexer.wording import counted
-from ....pipelines.search.results import Hit, Results
-from ...api import Collection
-from ...api.functions import shown_metadata, telling_fields
-from ..drawer import show_opener
-from ..page import MARK, chips, escape_markdown, is_digest, joined_markdown, link, marked, sentences, show_text
-from ..workspace import may_write
-from .ask import LIKE, SearchForm
+from ...indexer.wording import counted
+from ...pipelines.search.results import Hit, Results
+from ..api import Collection
+from ..api.functions import shown_metadata, telling_fields
+from .drawer import show_opener
+from .page import MARK, chips, escape_markdown, is_digest, joined_markdown, link, marked, sentences, show_text
+from .query import LIKE, SearchForm
+from .workspace import may_write
 
 CLOSEST = "<span class='sonde-closest'>{}</span>"
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from ....indexer.encoder.models import STATIC_MODEL
-from ....indexer.store.kinds import LABEL
-from ....indexer.store.runs import Item, Run
-from ....indexer.wording import counted
-from ....pipelines.evaluate.labels import LabelQuality
-from ....pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
-from ....pipelines.label.engines import LATE, STATIC_NOTE
-from ....pipelines.plots.colors import escaped, one_line
-from ...api import Collection
-from ..downloads import show_groups_download
-from ..jobs.panel import NO_NAME, ask_replace, labels_file, may_start, start
-from ..page import (
+from ...indexer.encoder.models import STATIC_MODEL
+from ...indexer.store.kinds import LABEL
+from ...indexer.store.runs import Item, Run
+from ...indexer.wording import counted
+from ...pipelines.evaluate.labels import LabelQuality
+from ...pipelines.label import ENGINES, NONE_NAME, Correction, Unsure
+from ...pipelines.label.engines import LATE, STATIC_NOTE
+from ...pipelines.plots.colors import escaped, one_line
+from ..api import Collection
+from .downloads import show_groups_download
+from .jobs.panel import NO_NAME, ask_replace, labels_file, may_start, start
+from .page import (
     HEAT,
     empty,
     escape_markdown,
@@ -33,8 +33,8 @@ from ..page import (
     submitted,
     theme,
 )  # fmt: skip
-from ..words import explained
-from ..workspace import Workspace, may_write
+from .words import explained
+from .workspace import Workspace, may_write
 
 BAR = (
     "<div style='display:grid;grid-template-columns:minmax(6rem,14rem) 1fr 9rem;gap:.75rem;align-items:center;"
@@ -247,11 +247,7 @@ def show_review(shelf: Workspace, collection: Collection, run: Run, running: boo
         right.caption("These labels were made from examples. To apply the corrections, run the command again.")
     elif may_write() and kept:
         idle = may_start(running)
-        with (
-            right,
-            popover("Label again", "again", icon=":material/play_arrow:", disabled=not idle),
-            sentences(),
-        ):
+        with right, popover("Label again", "again", icon=":material/play_arrow:", disabled=not idle), sentences():
             _label_again(shelf, collection, run)
     if not may_write():
         st.text("Your key is read-only. You cannot correct labels with it.")

@@ -1,21 +1,31 @@
-"""`sonde taxonomy export` and `import`."""
+"""The forms of a taxonomy: a tree in the terminal, and files, with `sonde taxonomy export` and `import`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...indexer.errors import UsageError, out_of_range
+from ...indexer.files import check_different, check_target, text_of, write_output
 from ...indexer.store.kinds import TAXONOMY
+from ...indexer.wording import counted
 from .asking import Yes, ask_to_replace, ask_to_replace_edits
-from .output import CollectionPath, Device, Json, progress, say, say_notes
-from .taxonomy_edits import Name
-from .taxonomy_tree import Depth, check_depth, complete_names, print_taxonomy, say_newest
+from .output import CollectionPath, Device, Json, print_json, progress, quoted, say, say_notes, snippet
 
 if TYPE_CHECKING:
-    from ...pipelines.taxonomy import Taxonomy
+    from collections.abc import Sequence
 
+    from ...pipelines.taxonomy import Taxonomy, TaxonomyGroup
+    from ..api import Collection
+
+WIDTH = 60
 FORMS = {".json": "json", ".csv": "csv", ".ttl": "ttl", ".jsonld": "jsonld", ".rdf": "rdf", ".xml": "rdf"}
 """The forms of files by suffix."""
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="TAXONOMY", help="Name of the taxonomy; default: the newest.")
+]
+Depth = Annotated[int | None, typer.Option("--depth", metavar="N", help="Show only the N upper levels of the tree.")]
 
 
 def register(group: typer.Typer) -> None:
@@ -43,7 +53,6 @@ def export(
       sonde taxonomy export desk.sonde --to groups.csv --documents documents.csv
       sonde taxonomy export desk.sonde --to desk.ttl
     """
-    from ...indexer.files import check_different, check_target
     from ..api import open as open_collection
 
     check_target(to, (".json", ".csv", ".ttl", ".jsonld"), "write to")
@@ -60,8 +69,6 @@ def export(
 
 
 def _form(path: Path) -> Any:
-    from ...indexer.errors import UsageError
-
     if path.suffix.lower() not in FORMS:
         raise UsageError(
             f"{path} does not end in a taxonomy format: use {', '.join(FORMS)}", code="bad-file", value=str(path)
@@ -70,8 +77,6 @@ def _form(path: Path) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    from ...indexer.files import write_output
-
     write_output(path, lambda stream: stream.write(text.encode()))
     say(f"wrote {path}")
 
@@ -88,9 +93,7 @@ def import_(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            "--column",
-            metavar="NAME=COLUMN",
-            help="Which column of a table is `name`, and so on; repeat it for more.",
+            "--column", metavar="NAME=COLUMN", help="Which column of a table is `name`, and so on; repeat it for more."
         ),
     ] = None,
     name: Name = None,
@@ -114,7 +117,6 @@ def import_(
       sonde taxonomy import desk.sonde titles.csv --name own --column name=Title --column parent="Belongs to"
       sonde taxonomy import other.sonde desk.json --label
     """
-    from ...indexer.files import text_of
     from ..api import open as open_collection
 
     check_depth(depth, json)
@@ -148,8 +150,6 @@ def _name_in(text: str) -> str:
 
 def _columns(given: list[str]) -> dict[str, str]:
     """Return the columns of tables by the names of Sonde."""
-    from ...indexer.errors import UsageError
-
     found: dict[str, str] = {}
     for each in given:
         name, equals, column = each.partition("=")
@@ -181,3 +181,78 @@ def _say_how_to_fill(found: "Taxonomy", file: Path, form: str, documents: Path |
             say(f"the table holds groups only: give the table of documents with --documents, or {label_them}")
         else:
             say(f"the file puts no document of this collection into a group: {label_them}")
+
+
+def check_depth(depth: int | None, json: bool) -> None:
+    """Check that a tree can be cut at a depth.
+
+    Raises:
+        UsageError: It is below 1, or JSON is wanted, which has all groups.
+    """
+    if depth is not None and depth < 1:
+        raise out_of_range("depth", depth, "give 1 or more")
+    if depth is not None and json:
+        raise UsageError("--depth cuts the tree, and --json has all groups: use one of them", code="conflict")
+
+
+def print_taxonomy(found: "Taxonomy", json: bool, collection: Path, depth: int | None = None) -> None:
+    """Print the groups of a taxonomy; with a depth, those of the upper levels, with how many are under each."""
+    if json:
+        print_json(found.to_dict())
+        return
+    print_groups(found, [group for group in found.groups if depth is None or group.level < depth])
+    said = f"{found.name}: {counted(len(found.groups), 'group')}, {counted(found.documents, 'document')}"
+    said += f", {found.outside:,} in no group" if found.outside else ""
+    said += f", {counted(found.locked, 'document')} locked" if found.locked else ""
+    say(said)
+    if found.outside:
+        say(outside(collection, found.name))
+    if found.unknown:
+        filled = found.outside < found.documents
+        verb = "is" if found.unknown == 1 else "are"
+        said = f"{counted(found.unknown, 'document')} {verb} not in this taxonomy yet"
+        say(said + (": run `sonde taxonomy update`" if filled else ""))
+
+
+def print_groups(found: "Taxonomy", shown: "Sequence[TaxonomyGroup]") -> None:
+    """Print some groups of a taxonomy; those whose groups are not among them say how many these are."""
+    under = _under(found)
+    parents = {group.parent for group in shown}
+    for group in shown:
+        cut = under[group.number] if group.number not in parents else 0
+        name = f"{'  ' * group.level}{snippet(group.name, WIDTH)}"
+        print(f"{group.number:>5}  {group.total:>9,}  {name}{_marks(group, cut)}")
+
+
+def _under(found: "Taxonomy") -> dict[int, int]:
+    """Return how many groups lie under each, at all levels."""
+    many = {group.number: 0 for group in found.groups}
+    for group in reversed(found.groups):
+        if group.parent is not None:
+            many[group.parent] += 1 + many[group.number]
+    return many
+
+
+def _marks(group: "TaxonomyGroup", cut: int) -> str:
+    marks = [word for word in ("locked", "proposed") if getattr(group, word)]
+    marks += [f"rule: {snippet(group.rule, WIDTH)}"] if group.rule else []
+    marks += [f"{counted(cut, 'group')} under it"] if cut else []
+    return f"  [{'; '.join(marks)}]" if marks else ""
+
+
+def complete_names(opened: "Collection") -> list[str]:
+    """Return the names of the taxonomies of a collection, the oldest first."""
+    return [run.name for run in opened.uncounted_runs(TAXONOMY) if run.complete]
+
+
+def say_newest(before: "Sequence[str]", name: str) -> None:
+    """Say that commands use a new taxonomy, if there were others before."""
+    if before and before[-1] != name:
+        other = "the other" if len({*before} - {name}) == 1 else "another"
+        said = f"commands without --name now use {name!r}, the newest taxonomy"
+        say(f"{said}; to use {other}: --name {quote(before[-1])}")
+
+
+def outside(collection: Path, name: str) -> str:
+    """Say how to list the documents that are in no group."""
+    return f"to list the documents in no group: sonde runs show {quoted(collection)} {quote(name)} -1"

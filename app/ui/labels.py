@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from ....indexer.errors import SondeError
-from ....indexer.store.kinds import CORRECTION, LABEL
-from ....indexer.store.runs import Run
-from ....indexer.wording import counted
-from ....pipelines.label import ENGINES, LabelSettings
-from ....pipelines.label.trial import Trial
-from ...api import Collection
-from ...api.texts import make_labels
-from ..jobs.panel import ask_name, labels_file, may_start, show_work, start
-from ..page import empty, escape_markdown, popover, sentences, show_text, submitted
-from ..words import in_pages
-from ..workspace import Workspace, may_write
-from .outcome import CAUTION, CAUTION_SEVERAL, show_counts, show_outcome, show_review, show_truth, warn_of_static
+from ...indexer.errors import SondeError
+from ...indexer.store.kinds import CORRECTION, LABEL
+from ...indexer.store.runs import Run
+from ...indexer.wording import counted
+from ...pipelines.label import ENGINES, LabelSettings
+from ...pipelines.label.trial import Trial
+from ..api import Collection
+from ..api.texts import make_labels
+from .jobs.panel import ask_name, labels_file, may_start, show_work, start
+from .label_run import CAUTION, CAUTION_SEVERAL, show_counts, show_outcome, show_review, show_truth, warn_of_static
+from .page import empty, escape_markdown, popover, sentences, show_text, submitted
+from .words import in_pages
+from .workspace import Workspace, may_write
 
 TRIED = 50
 SHORT = 160
@@ -142,15 +142,7 @@ def _run(shelf: Workspace, collection: Collection, run: Run | None, lines: list[
         options += ["--budget", budget.strip()] if budget.strip() else []
         options += ["--corrections-of", source] if source else [] if applied else ["--no-corrections"]
         st.session_state["_label_run"], st.session_state["_label_part"] = name, "documents by label"
-        start(
-            shelf,
-            collection,
-            f"Label run '{name}'",
-            "label",
-            "--labels-file",
-            labels_file(shelf, lines),
-            *options,
-        )
+        start(shelf, collection, f"Label run '{name}'", "label", "--labels-file", labels_file(shelf, lines), *options)
 
 
 def _applies(collection: Collection, name: str) -> bool:
