@@ -7,11 +7,11 @@ import numpy as np
 from ...indexer.progress import Notify, silent
 from ...indexer.store.view import View
 from ..analysis.appeared import around, find_places
-from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
 from ..analysis.describe import centroids
 from ..analysis.naming.corpus import embedder, naming_of
 from ..analysis.neighbours import sample_rows
+from ..analysis.statistics import Batch
 from .groups import NO_GROUP, Groups
 
 ALARMS = 0.01

@@ -9,12 +9,12 @@ from ...indexer.progress import Notify, silent
 from ...indexer.store.runs import Run, assignments_of, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import counted
-from ..analysis.chance import Batch, chances
 from ..analysis.corpus import Corpus
 from ..analysis.describe import VOTERS, ballot, placeholder
 from ..analysis.naming.corpus import naming_of
 from ..analysis.neighbours import neighbours
 from ..analysis.runs import named
+from ..analysis.statistics import Batch, chances
 from ..cluster.kmeans import fit_kmeans
 
 MOST, FEWEST = 50, 2

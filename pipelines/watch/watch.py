@@ -18,10 +18,10 @@ from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View, normalized
 from ...indexer.wording import counted, shown_p
 from ..analysis.appeared import Place, around, find_places
-from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
 from ..analysis.describe import placeholder
 from ..analysis.naming.corpus import naming_of
+from ..analysis.statistics import Batch
 from .groups import Groups, Shares, compare_shares, groups_of, run_to_compare
 from .parts import Parts, parts_of
 from .settings import WatchSettings
