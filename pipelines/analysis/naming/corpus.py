@@ -15,8 +15,8 @@ from ....indexer.store.view import View
 from ..corpus import Corpus, texts_of
 from ..describe import languages
 from ..neighbours import one_thread
+from .choice import NameAccuracy
 from .names import Embed, Naming, Sample, rows_to_read
-from .readers import NameAccuracy
 
 MEASURED = (NAME_ACCURACY, "name_readers", "name_texts")
 """What a report keeps of the measurement."""

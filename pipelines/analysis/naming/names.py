@@ -10,10 +10,8 @@ import numpy as np
 from ....indexer.wording import on_one_line
 from ..describe import membership_matrix
 from ..neighbours import one_thread
-from .candidates import candidates
-from .choice import MOST, Evidence, choose
-from .phrases import PARTED, Key, Phrase, ReadTexts, counts_by_group, stems_of
-from .readers import NameAccuracy, bm25
+from .choice import MOST, Evidence, NameAccuracy, bm25, choose
+from .phrases import PARTED, Key, Phrase, ReadTexts, candidates, counts_by_group, stems_of
 from .words import plain
 
 READ = 6_000

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sonde.pipelines.analysis.naming.readers import NameAccuracy
+from sonde.pipelines.analysis.naming.choice import NameAccuracy
 from sonde.pipelines.topics.items import _apart
 
 PARENTS = [(0, "kettle, toaster"), (0, "kettle, toaster"), (1, "lamp"), (1, "lamp")]
