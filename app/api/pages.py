@@ -13,7 +13,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.export import refuse_source
 from ...indexer.wording import counted
 from ...pipelines.facets import Facets, select, table_of
-from ...pipelines.facets.packing import text_blocks
+from ...pipelines.facets.table import text_blocks
 from ..workbench.page import write_html
 
 MOST = 200_000

@@ -13,9 +13,8 @@ from .similarity import Columns, Scale, evaluate_sts, read_scored
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.labels import LabelQuality
-    from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.evaluate.search import SearchQuality
-    from ...pipelines.search.trec import Query
+    from ...pipelines.evaluate.trec import Qrels, Query
     from ..api import Collection
 
 
@@ -83,7 +82,7 @@ def evaluate_models(
       sonde evaluate models --on sts.csv --retrieval cacm/ --model ./my-model --to efficiency.md
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.evaluate.report import HEADINGS
+    from ...pipelines.evaluate.models import HEADINGS
     from ..api.models import evaluate_models as run
     from ..api.models import quality_cells, quality_notes, quality_page, read_retrieval
 
