@@ -371,7 +371,7 @@ class Searching(Opened):
             >>> shop.best_passage("b", "something blue")
             'A blue pen'
         """
-        from ...pipelines.search.why import best_passage
+        from ...pipelines.search.excerpts import best_passage
 
         with self.stored.view() as view:
             return best_passage(view, id, query)

@@ -130,7 +130,7 @@ def test_the_pooled_model_compares_the_mean_vectors_of_both_texts(
     assert isinstance(again, PooledPairClassifier)
     np.testing.assert_allclose(PairModel(again, tokenizer).logits(PAIRS), found, atol=5e-3)
     monkeypatch.setattr(
-        "sonde.pipelines.pairs.bundled.plain.open_bundle",
+        "sonde.pipelines.pairs.bundled.bundles.open_bundle",
         lambda *_: bundles.read_bundle(tmp_path / "w.safetensors", BUNDLED["nli"], base),
     )
     assert load_plain_bundled("nli", "bundled") is None
