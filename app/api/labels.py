@@ -360,8 +360,7 @@ class Labelling(Opened):
             >>> fruit.corrected_run()
             'kinds'
         """
-        from ...pipelines.label.codes import codes_of, plain
-        from ...pipelines.label.labels import NONE_NAME
+        from ...pipelines.label.labels import NONE_NAME, codes_of, plain
 
         if run is not None:
             return run

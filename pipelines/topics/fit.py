@@ -28,8 +28,7 @@ from . import adapter
 from .adapter import bertopic
 from .items import Before, topic_items, words_of
 from .layers import FEWEST
-from .level_runs import level_runs, parts_of
-from .levels import nested_levels
+from .levels import level_runs, nested_levels, parts_of
 from .model import OUTLIER, Assigned, Levels, TopicModel, leaves_of, nested_leaves
 from .results import Regrouped
 from .settings import LEVEL_NAMES, Level, TopicSettings

@@ -21,7 +21,7 @@ from ...indexer.store.run_writing import NewRun, Snapshot
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.examples import LabelledExample, check_labels
-from ..label.labels import Label, softmax
+from ..label.labels import Label
 from ..label.margins import Margins
 from ..label.notes import notes_of
 from ..label.outcome import LabelReport, apply_corrections, closeness, decide
@@ -38,6 +38,7 @@ from ..label.run import (
     write_labels,
 )
 from ..label.settings import LabelSettings
+from ..label.solvers import softmax
 from .biencoder.examples import Examples, groups_of
 from .biencoder.fit import Fit, check_libraries, fit_biencoder, load_base
 from .biencoder.settings import BiencoderSettings

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sonde.pipelines.label.labels import NONE, sigmoid
+from sonde.pipelines.label.labels import NONE
 from sonde.pipelines.label.outcome import closeness
+from sonde.pipelines.label.solvers import sigmoid
 
 
 def test_closeness_by_hand() -> None:

@@ -26,9 +26,9 @@ from sonde.pipelines.label import (
     read_labels,
 )
 from sonde.pipelines.label.engines import TEMPERATURE, YES, LateJudge, load_judge, load_nli
-from sonde.pipelines.label.labels import log_odds, probabilities
 from sonde.pipelines.label.outcome import decide
 from sonde.pipelines.label.settings import Budget
+from sonde.pipelines.label.solvers import log_odds, probabilities
 from sonde.pipelines.pairs import PairModel
 from sonde.pipelines.search.rerank.late import LateInteraction, Rarity
 
