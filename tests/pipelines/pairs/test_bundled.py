@@ -24,7 +24,7 @@ from sonde.pipelines.pairs.bundled.loading import (
     pack,
     write_bundle,
 )
-from sonde.pipelines.train.classifier import new_classifier
+from sonde.pipelines.train.nli import new_classifier
 
 needs_default = pytest.mark.skipif(not default_model(), reason="the default model's package is not installed")
 FLOOR = 0.54
