@@ -11,8 +11,7 @@ from typing import Any
 
 from ...indexer.errors import SondeError
 from ...indexer.store.elsewhere import Answer, Question
-from ...pipelines.search.gather import OutOfReachError, Replica
-from ...pipelines.search.shards import ShardReplica
+from ...pipelines.search.gather import OutOfReachError, Replica, ShardReplica
 from .connect import reason
 from .reconnecting import Kept
 

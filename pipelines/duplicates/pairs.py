@@ -15,7 +15,7 @@ from ...indexer.lexical.analysis import normalised
 from ...indexer.progress import Notify, Progress
 from ...indexer.store.view import View, document_vectors, normalized
 from ..analysis.neighbours import neighbours
-from ..search.shards import check_complete, joined_dense
+from ..search.candidates import check_complete, joined_dense
 
 DuplicateKind = Literal["exact", "near", "meaning"]
 KINDS: tuple[DuplicateKind, ...] = get_args(DuplicateKind)

@@ -14,11 +14,10 @@ from ...indexer.errors import SondeError
 from ...indexer.lexical import QueryWords
 from ...indexer.progress import check_wanted
 from ...indexer.store.view import View
-from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
+from .candidates import Candidates, DenseSearch, GatheredDense, ShardedDense, allowed_rows, joined_dense, lexical_search
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank, scaled
 from .relevance import WEAK, Calibration, Surroundings, lexical_relevance, relevance
 from .settings import DEPTH, PROPERTY, SearchDefaults, SearchSettings
-from .shards import GatheredDense, ShardedDense, joined_dense
 from .weighting import FusionWeight
 
 

@@ -11,7 +11,7 @@ from ...indexer.store.view import View
 from ..analysis.appeared import around, find_places
 from ..analysis.corpus import Corpus
 from ..analysis.describe import centroids, ids_of
-from ..analysis.naming.corpus import embedder, naming_of
+from ..analysis.naming.names import embedder, naming_of
 from ..analysis.neighbours import sample_rows
 from ..analysis.statistics import Batch
 from ..cluster.kmeans import nearest

@@ -19,8 +19,8 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import OUTLIERS
-from ..analysis.naming.corpus import MEASURED, report_of
 from ..analysis.naming.namer import Namer
+from ..analysis.naming.names import MEASURED, report_of
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import from_arrays, to_arrays
 from ..search.foreign import notify_of_languages

@@ -13,7 +13,7 @@ from ...indexer.store.runs import Item, Run, list_runs
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus
 from ..analysis.describe import OUTLIERS, centroids
-from ..analysis.naming.corpus import report_of
+from ..analysis.naming.names import report_of
 from ..analysis.neighbours import one_thread
 from ..cluster.choice import FEW
 from ..cluster.kmeans import fit_kmeans, nearest

@@ -15,7 +15,7 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.corpus import Corpus
 from ..analysis.describe import VOTERS, ballot, placeholder
-from ..analysis.naming.corpus import naming_of
+from ..analysis.naming.names import naming_of
 from ..analysis.neighbours import neighbours, sample_rows
 from ..analysis.runs import named
 from ..analysis.statistics import Batch, chances

@@ -21,7 +21,7 @@ from ...indexer.wording import counted, shown_p
 from ..analysis.appeared import Place, around, find_places
 from ..analysis.corpus import Corpus
 from ..analysis.describe import placeholder
-from ..analysis.naming.corpus import naming_of
+from ..analysis.naming.names import naming_of
 from ..analysis.statistics import Batch
 from .groups import Groups, Parts, Shares, compare_shares, groups_of, parts_of, run_to_compare
 from .settings import WatchSettings
