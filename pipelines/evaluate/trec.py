@@ -108,7 +108,7 @@ def trec_ids(ids: Iterable[str], kind: str) -> dict[str, str]:
     Raises:
         SondeError: Two ids would be written as one.
     """
-    words = {id: one_word(id) for id in ids}
+    words = {id: _one_word(id) for id in ids}
     owners: dict[str, str] = {}
     for id, word in words.items():
         if (other := owners.setdefault(word, id)) != id:
@@ -117,7 +117,7 @@ def trec_ids(ids: Iterable[str], kind: str) -> dict[str, str]:
     return words
 
 
-def one_word(id: str) -> str:
+def _one_word(id: str) -> str:
     """Return an id with `_` for its spaces, as TREC files have it."""
     return "_".join(id.split())
 
@@ -199,7 +199,7 @@ def own_ids(collection: StoredCollection, judged: Iterable[str], notify: Notify 
         if len(found) < len(named):
             wanted, written = named.keys() - found, dict[str, list[str]]()
             for _, id in document_ids(view.catalog):
-                if (word := one_word(id)) != id and word in wanted:
+                if (word := _one_word(id)) != id and word in wanted:
                     written.setdefault(word, []).append(id)
             found |= {word: several[0] for word, several in written.items() if len(several) == 1}
     if missing := [id for id in named if id not in found]:

@@ -78,7 +78,7 @@ class DenseSearch:
         newer = newer if self.allowed is None else newer[self.allowed[self._covered :]]
         found = ann.search_newer(queries, k, rows=newer, vectors=vectors)
         return [
-            best_of(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
+            _best_of(np.concatenate([s, newer_s]), np.concatenate([r, newer_r]), k)
             for s, r, newer_s, newer_r in zip(scores, rows, *found, strict=True)
         ]
 
@@ -113,7 +113,7 @@ def _found(scores: np.ndarray, rows: np.ndarray) -> Candidates:
     return Candidates(rows[present], scores[present])
 
 
-def best_of(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
+def _best_of(scores: np.ndarray, rows: np.ndarray, k: int) -> Candidates:
     """Keep the k best. Equal scores are ordered by row, so that the same search always gives the same list."""
     present = np.flatnonzero(rows >= 0)
     if len(present) > k:
@@ -231,7 +231,7 @@ def check_complete(dense: object) -> None:
 def _best(found: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> Candidates:
     """Return the k best candidates of all shards for one query, from the rows (of the whole) and scores of each."""
     rows = np.concatenate([np.empty(0, np.int64), *(each[0] for each in found)])
-    return best_of(np.concatenate([np.empty(0, np.float32), *(each[1] for each in found)]), rows, k)
+    return _best_of(np.concatenate([np.empty(0, np.float32), *(each[1] for each in found)]), rows, k)
 
 
 def _described(count: int, told: Sequence[Way], where: str = "") -> str:

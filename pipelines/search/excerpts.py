@@ -67,7 +67,7 @@ class Excerpts:
         if len(passage.text) <= LENGTH:
             return passage
         language = language or self.usual
-        bounds = sentence_bounds(passage.text, language)
+        bounds = _sentence_bounds(passage.text, language)
         scores = self._shares(passage.text, bounds, language)
         known = {sentence.start - passage.start: sentence.similarity for sentence in closest}
         least = min(known.values(), default=0.0)
@@ -118,7 +118,7 @@ class Excerpts:
         return _between_words(text, start + best, start + best + LENGTH)
 
 
-def sentence_bounds(text: str, language: str | None) -> list[Span]:
+def _sentence_bounds(text: str, language: str | None) -> list[Span]:
     """Return the start and end of each sentence of a text, without empty ones."""
     found = get_sentence_boundaries(language or "en", text)
     return [(one["start_index"], one["end_index"]) for one in found if one["text"].strip()]
@@ -207,7 +207,7 @@ def _sentences(
     view: View, hits: Sequence[Hit], vector: np.ndarray, languages: Sequence[str | None]
 ) -> list[tuple[Sentence, ...]]:
     """Return the best sentences of each hit's passage; the sentences of all hits are encoded in one call."""
-    bounds = [sentence_bounds(hit.passage.text, language) for hit, language in zip(hits, languages, strict=True)]
+    bounds = [_sentence_bounds(hit.passage.text, language) for hit, language in zip(hits, languages, strict=True)]
     texts = [[hit.passage.text[start:end].strip() for start, end in one] for hit, one in zip(hits, bounds, strict=True)]
     flat = [text for one in texts for text in one]
     if not flat:

@@ -95,6 +95,10 @@ class Report:
     losses: tuple[tuple[int, float], ...]
     seconds: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints of it."""
+        return {"steps": self.steps, "resumed": self.resumed, "seconds": round(self.seconds, 1)}
+
 
 def rate_at(step: int, steps: int, settings: TrainSettings) -> float:
     """Return the learning rate of a step: it rises in a line, then falls to 0 along a cosine."""

@@ -212,9 +212,7 @@ class Trained:
             "accuracy": self.after.accuracy,
             "per_label": self.after.per_label,
             "majority": self.after.majority,
-            "steps": self.report.steps,
-            "resumed": self.report.resumed,
-            "seconds": round(self.report.seconds, 1),
+            **self.report.to_dict(),
         }
 
 

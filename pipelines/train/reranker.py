@@ -64,9 +64,7 @@ class TrainedReranker:
             "mrr": self.after.mrr,
             "first_before": self.before.first,
             "first": self.after.first,
-            "steps": self.report.steps,
-            "resumed": self.report.resumed,
-            "seconds": round(self.report.seconds, 1),
+            **self.report.to_dict(),
         }
 
 
