@@ -13,8 +13,7 @@ import numpy as np
 from _side_by_side import DATA
 
 import sonde
-from sonde.pipelines.evaluate.qrels import read_qrels
-from sonde.pipelines.search.trec import read_queries
+from sonde.pipelines.evaluate.trec import read_qrels, read_queries
 
 DOCUMENTS, QUERIES = 6_000, 500
 """At most this many of each are sampled from a set, so that a run takes minutes."""

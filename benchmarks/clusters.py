@@ -23,8 +23,8 @@ from _side_by_side import DATA, beside, machine, spread, times_as_fast
 import sonde
 from sonde.indexer.store.runs import assignments_of, find_run
 from sonde.indexer.store.view import document_vectors
-from sonde.pipelines.analysis.agreement import agreement
 from sonde.pipelines.analysis.corpus import texts_of
+from sonde.pipelines.analysis.statistics import agreement
 from sonde.pipelines.topics.adapter import bertopic
 
 SETS = {

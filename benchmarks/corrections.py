@@ -17,10 +17,10 @@ from _side_by_side import machine
 from none import Loaded, loaded
 
 from sonde.pipelines.label.carry import adjusted, spread
-from sonde.pipelines.label.labels import probabilities
 from sonde.pipelines.label.notes import FEWEST, LOST
 from sonde.pipelines.label.review import UNCERTAIN
 from sonde.pipelines.label.scores import adapted_margins
+from sonde.pipelines.label.solvers import probabilities
 
 ROUNDS, AT_ONCE, SEEDS, SHARE = 6, 10, 8, 0.8
 CUTS = (1, 1 / 6, 1 / 11)

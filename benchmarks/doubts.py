@@ -22,7 +22,7 @@ import numpy as np
 from _side_by_side import DATA, machine
 
 import sonde
-from sonde.pipelines.check.doubts import doubts
+from sonde.pipelines.check.embeddings import doubts
 
 SHARE, SEEDS = 0.05, 3
 HEADS = ("set", "texts", "labels", "cleanlab", "Sonde", "reported", "precision", "recall", "suggested right", "s")

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from _side_by_side import DATA
 
-from sonde.pipelines.evaluate.models import evaluate_models, read_retrieval
-from sonde.pipelines.evaluate.report import markdown
+from sonde.pipelines.evaluate.models import evaluate_models, markdown, read_retrieval
 from sonde.pipelines.similarity.pair_file import read_pair_file
 
 BEGIN, END = "<!-- table: benchmarks/efficiency.py -->\n", "<!-- end of the table -->\n"

@@ -21,9 +21,9 @@ import sonde
 from sonde.indexer.encoder import Encoder
 from sonde.pipelines.evaluate.search import evaluate_search
 from sonde.pipelines.search.first_stage import FirstStage
-from sonde.pipelines.search.rerank import stored
+from sonde.pipelines.search.rerank import late as late_module
 from sonde.pipelines.search.rerank.late import LateInteraction, rarity
-from sonde.pipelines.search.rerank.stored import StoredPassages
+from sonde.pipelines.search.rerank.stage import StoredPassages
 
 DEPTH, TIMED, EMBEDDED, RUNS = 50, 40, 200, 3
 RERANK = sonde.SearchSettings(rerank=True)
@@ -54,7 +54,7 @@ def with_late(name: str, folder: Path) -> sonde.Collection:
 
 def quality(sets: list[str], folder: Path) -> None:
     """Print nDCG@10 of both, and the size of the index."""
-    stored.CACHE.largest = 1_000_000_000  # each passage is embedded once for all queries
+    late_module.CACHE.largest = 1_000_000_000  # each passage is embedded once for all queries
     print("\n| set | queries | embedded again | late index | difference | bytes a passage |\n|---|---|---|---|---|---|")
     for name in sets:
         judged = SETS[name]()
@@ -75,7 +75,7 @@ def speed(sets: list[str], folder: Path) -> None:
     print("\n| set | late index, ms | late index, processor | cache, ms | embedded again, ms |\n|---|---|---|---|---|")
     for name in sets:
         queries = SETS[name]().queries[:TIMED]
-        stored.CACHE.largest = 1_000_000_000
+        late_module.CACHE.largest = 1_000_000_000
         indexed, plain = timed(with_late(name, folder), queries), collection_of(name, folder)
         again = timed(plain, queries[:4], fresh=True)
         columns = (*indexed, timed(plain, queries[:4])[0], again[0])
@@ -96,7 +96,7 @@ def timed(collection: sonde.Collection, queries: list[str], fresh: bool = False)
             passages = StoredPassages(view, found.rows[:DEPTH])
             [asked] = encoder.token_vectors(encoder.tokenize([query], query=True))
             if fresh:
-                stored.CACHE = stored.TokenCache(stored.CACHE.largest)
+                late_module.CACHE = late_module.TokenCache(late_module.CACHE.largest)
             else:
                 reranker.score_stored(asked, passages)
             began, before = time.perf_counter(), time.process_time()

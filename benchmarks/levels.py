@@ -19,8 +19,8 @@ from _side_by_side import machine
 from clusters import SETS, indexed, read
 
 from sonde.indexer.store.view import normalized
-from sonde.pipelines.analysis.agreement import agreement
 from sonde.pipelines.analysis.neighbours import one_thread, sample_rows
+from sonde.pipelines.analysis.statistics import agreement
 from sonde.pipelines.cluster.choice import choose_k, k_curve
 from sonde.pipelines.cluster.kmeans import fit_kmeans, nearest
 from sonde.pipelines.topics.adapter import Grouper, Reducer

@@ -27,10 +27,9 @@ from sonde.indexer.store.runs import assignments_of, find_run
 from sonde.indexer.store.view import View
 from sonde.pipelines.analysis.corpus import Corpus, texts_of
 from sonde.pipelines.analysis.describe import centroids, cluster_terms, languages, name_by_terms
-from sonde.pipelines.analysis.naming.corpus import embedder, naming_of
-from sonde.pipelines.analysis.naming.names import Naming
+from sonde.pipelines.analysis.naming.choice import right, right_among
+from sonde.pipelines.analysis.naming.names import Naming, embedder, naming_of
 from sonde.pipelines.analysis.naming.phrases import alike, stems_of
-from sonde.pipelines.analysis.naming.readers import right, right_among
 from sonde.pipelines.analysis.naming.words import BREAK, CONVERSATION, STOP, Reader, plain
 from sonde.pipelines.analysis.terms import count_terms, terms_of, tokenizer, topic_name
 

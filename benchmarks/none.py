@@ -27,12 +27,12 @@ from sonde.indexer.store.run_writing import Snapshot
 from sonde.indexer.store.view import document_vectors, normalized
 from sonde.pipelines.label import make_labels
 from sonde.pipelines.label.carry import adjusted
-from sonde.pipelines.label.labels import probabilities
 from sonde.pipelines.label.margins import LabelTexts, Margins, label_corpus
 from sonde.pipelines.label.none import CONFORMAL, chances, evidence, recalibrated, refusal, refused
 from sonde.pipelines.label.review import UNCERTAIN
 from sonde.pipelines.label.scores import adapted_margins, label_vectors
 from sonde.pipelines.label.settings import LabelSettings
+from sonde.pipelines.label.solvers import probabilities
 
 DRAWS = 5
 FITTED = ("opentrivia", "banking77", "arxiv")

@@ -17,7 +17,7 @@ from _side_by_side import DATA, beside, in_turn, machine, seconds, spread, times
 from transformers import pipeline
 
 from sonde.pipelines.label import NliJudge, load_nli, make_labels
-from sonde.pipelines.label.labels import softmax
+from sonde.pipelines.label.solvers import softmax
 from sonde.pipelines.pairs.bundled.loading import load_bundled
 from sonde.pipelines.pairs.loading import locate_pair_model
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from _side_by_side import DATA, machine
 
 import sonde
-from sonde.pipelines.evaluate.qrels import read_qrels
 from sonde.pipelines.evaluate.search import evaluate_search
-from sonde.pipelines.search.trec import read_queries
+from sonde.pipelines.evaluate.trec import read_qrels, read_queries
 
 SETS = ("cisi", "cacm", "lisa")
 

@@ -14,8 +14,7 @@ import ir_measures
 from _side_by_side import DATA, machine
 
 import sonde
-from sonde.pipelines.evaluate.qrels import read_qrels
-from sonde.pipelines.search.trec import read_queries, run_queries
+from sonde.pipelines.evaluate.trec import read_qrels, read_queries, run_queries
 
 SETS = ("cisi", "cacm", "lisa")
 VARIANTS = {

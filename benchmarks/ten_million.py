@@ -24,9 +24,8 @@ from _side_by_side import DATA, machine
 
 import sonde
 from sonde.indexer.ann import exact_search
-from sonde.pipelines.search.candidates import DenseSearch
+from sonde.pipelines.search.candidates import DenseSearch, ShardedDense
 from sonde.pipelines.search.settings import DEPTH
-from sonde.pipelines.search.shards import ShardedDense
 
 QUERIES, CHECKED = 200, 30
 EXCHANGED = 0.2

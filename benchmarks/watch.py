@@ -18,8 +18,8 @@ from _side_by_side import DATA, machine
 
 import sonde
 from sonde.pipelines.analysis.appeared import Place, around, find_places
-from sonde.pipelines.analysis.chance import Batch
 from sonde.pipelines.analysis.corpus import distinct
+from sonde.pipelines.analysis.statistics import Batch
 from sonde.pipelines.cluster.kmeans import fit_kmeans
 from sonde.pipelines.watch import WatchSettings
 from sonde.pipelines.watch.groups import MOST, compare_shares

@@ -14,11 +14,10 @@ from ..indexer.store.members import items_inside
 from ..indexer.store.runs import Run, assignments_of, find_run, items_of, list_runs
 from ..indexer.store.view import View, document_vectors, normalized
 from ..indexer.wording import counted, either, existing
-from .analysis.agreement import agreement
-from .analysis.contrast import beyond_chance, term_log_odds
 from .analysis.corpus import texts_of
 from .analysis.describe import ids_of, languages
 from .analysis.runs import named
+from .analysis.statistics import agreement, beyond_chance, term_log_odds
 from .analysis.terms import count_terms
 from .search.filters import documents_where, empty_hint
 

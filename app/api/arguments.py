@@ -18,8 +18,8 @@ from ...indexer.store.collection import StoredCollection
 from .options import SearchOptions
 
 if TYPE_CHECKING:
+    from ...pipelines.evaluate.trec import Query
     from ...pipelines.search.settings import SearchSettings
-    from ...pipelines.search.trec import Query
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])

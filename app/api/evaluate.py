@@ -16,10 +16,9 @@ from .options import EvaluateOptions, TuneOptions
 if TYPE_CHECKING:
     from ...pipelines.evaluate.groups import ClusterQuality
     from ...pipelines.evaluate.labels import LabelQuality
-    from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.evaluate.search import SearchQuality
+    from ...pipelines.evaluate.trec import Qrels, Query
     from ...pipelines.search.settings import SearchDefaults, SearchSettings
-    from ...pipelines.search.trec import Query
     from ...pipelines.tune import TuneReport, TuneSettings
     from ...pipelines.tune.threshold import Question, ThresholdReport
 
@@ -69,10 +68,9 @@ class Evaluating(Opened):
             >>> shop.evaluate_search([("q1", "lamp")], {"q1": {"6": 1}}, modes=["lexical"])[0].measures["mrr@10"]
             1.0
         """
-        from ...pipelines.evaluate.qrels import read_qrels
         from ...pipelines.evaluate.search import evaluate_search
+        from ...pipelines.evaluate.trec import read_qrels, read_queries
         from ...pipelines.search.settings import SearchSettings
-        from ...pipelines.search.trec import read_queries
 
         base = settings_from(SearchSettings, settings, options, "evaluate_search", ("modes", *PROGRESS))
         if base.rerank and "rerank" not in modes:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...indexer.store.patience import Patience, patience
     from ...indexer.upkeep.delete import remove_collection
     from ...pipelines.cluster import read_candidates
-    from ...pipelines.evaluate.per_query import check_per_query, write_per_query
+    from ...pipelines.evaluate.search import check_per_query, write_per_query
     from ...pipelines.label import NONE_NAME, read_labels
     from ...pipelines.label.correction_files import check_sheet, read_corrections, write_sheet
     from ...pipelines.map.regions import read_outlines
@@ -57,7 +57,7 @@ _HOMES = {
     "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "pipelines.cluster": ("read_candidates",),
-    "pipelines.evaluate.per_query": ("check_per_query", "write_per_query"),
+    "pipelines.evaluate.search": ("check_per_query", "write_per_query"),
     "pipelines.label": ("NONE_NAME", "read_labels"),
     "pipelines.label.correction_files": ("check_sheet", "read_corrections", "write_sheet"),
     "pipelines.map.regions": ("read_outlines",),

@@ -15,10 +15,9 @@ from .options import LabelOptions
 if TYPE_CHECKING:
     from ...pipelines.analysis.selections import Change, Tagged
     from ...pipelines.evaluate.judgements import Judgements
-    from ...pipelines.evaluate.qrels import Qrels
+    from ...pipelines.evaluate.trec import Qrels, Query
     from ...pipelines.label import Classified, Corrected, Correction, Judge, LabelReport, Labels, LabelSettings, Unsure
     from ...pipelines.label.examples import LabelledExample
-    from ...pipelines.search.trec import Query
 
 
 class Labelling(Opened):
@@ -334,8 +333,7 @@ class Labelling(Opened):
             1
         """
         from ...pipelines.evaluate.judgements import import_judgements
-        from ...pipelines.evaluate.qrels import read_qrels
-        from ...pipelines.search.trec import read_queries
+        from ...pipelines.evaluate.trec import read_qrels, read_queries
 
         asked = read_queries(Path(queries)) if isinstance(queries, str | Path) else queries
         truth = read_qrels(Path(qrels), progress) if isinstance(qrels, str | Path) else qrels
@@ -362,8 +360,7 @@ class Labelling(Opened):
             >>> fruit.corrected_run()
             'kinds'
         """
-        from ...pipelines.label.codes import codes_of, plain
-        from ...pipelines.label.labels import NONE_NAME
+        from ...pipelines.label.labels import NONE_NAME, codes_of, plain
 
         if run is not None:
             return run

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...pipelines.analysis import runs as kept
     from ...pipelines.compare import Contrast, RunComparison
     from ...pipelines.label import Labels, LabelSettings
-    from ...pipelines.label.trial import Trial
+    from ...pipelines.label.review import Trial
     from ...pipelines.search.counts import Counts, CrossCounts
 
 State = tuple[tuple[int, int, int], ...]
@@ -389,6 +389,6 @@ class Looking(Opened):
             {'parcel': 8, 'battery': 8}
         """
         from ...pipelines.label import LabelSettings
-        from ...pipelines.label.trial import try_labels
+        from ...pipelines.label.review import try_labels
 
         return try_labels(self.stored, labels, settings or LabelSettings(), count, progress)

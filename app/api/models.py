@@ -7,10 +7,10 @@ from ...indexer.encoder import DEFAULT_MODEL
 from ...indexer.errors import UsageError, arg, check_seed
 from ...indexer.progress import Notify, silent
 from ...pipelines.evaluate.bitext import BitextQuality, Sides, judge_bitext, write_plots
+from ...pipelines.evaluate.models import cells as quality_cells
 from ...pipelines.evaluate.models import evaluate_models, read_retrieval
-from ...pipelines.evaluate.report import cells as quality_cells
-from ...pipelines.evaluate.report import markdown as quality_page
-from ...pipelines.evaluate.report import table_notes as quality_notes
+from ...pipelines.evaluate.models import markdown as quality_page
+from ...pipelines.evaluate.models import table_notes as quality_notes
 from ...pipelines.evaluate.sts import evaluate_sts
 from ...pipelines.label import load_nli
 from ...pipelines.pairs import PairScorer

@@ -17,12 +17,12 @@ from .options import AskOptions, SearchOptions
 if TYPE_CHECKING:
     import numpy as np
 
+    from ...pipelines.evaluate.trec import Query
     from ...pipelines.search.ask import Answer, AskSettings
     from ...pipelines.search.facets import Facet
     from ...pipelines.search.rerank.stage import Reranker
     from ...pipelines.search.results import Results
     from ...pipelines.search.settings import SearchSettings
-    from ...pipelines.search.trec import Query
 
 
 class Searching(Opened):
@@ -160,7 +160,7 @@ class Searching(Opened):
             >>> [(key, results[0].text) for key, results in fruit.search_queries(asked, k=1)]
             [('q1', 'Bananas are yellow.'), ('q2', 'Cars need fuel.')]
         """
-        from ...pipelines.search.trec import read_queries, run_queries
+        from ...pipelines.evaluate.trec import read_queries, run_queries
 
         given = read_queries(Path(queries)) if isinstance(queries, str | Path) else checked_pairs(queries)
         chosen = search_settings("search_queries", k, settings, options)
@@ -371,7 +371,7 @@ class Searching(Opened):
             >>> shop.best_passage("b", "something blue")
             'A blue pen'
         """
-        from ...pipelines.search.why import best_passage
+        from ...pipelines.search.excerpts import best_passage
 
         with self.stored.view() as view:
             return best_passage(view, id, query)

@@ -16,7 +16,7 @@ from ...indexer.store.export import only, refuse_source, rows
 from ...indexer.store.tabular import frame_of
 from ...indexer.wording import counted
 from ...pipelines.facets import Facets, select, table_of
-from ...pipelines.facets.packing import text_blocks
+from ...pipelines.facets.table import text_blocks
 from ...pipelines.search.search import best_documents
 from ..workbench import notebook, style, write_html
 

@@ -14,9 +14,8 @@ from .output import CollectionPath, Device, Json, print_json, quoted, say, say_n
 
 if TYPE_CHECKING:
     from ...pipelines.evaluate.labels import LabelQuality
-    from ...pipelines.evaluate.qrels import Qrels
     from ...pipelines.evaluate.search import SearchQuality
-    from ...pipelines.search.trec import Query
+    from ...pipelines.evaluate.trec import Qrels, Query
     from ..api import Collection
 
 

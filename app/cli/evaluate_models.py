@@ -162,7 +162,7 @@ def evaluate_models(
       sonde evaluate models --on sts.csv --retrieval cacm/ --model ./my-model --to efficiency.md
     """
     from ...indexer.encoder import DEFAULT_MODEL
-    from ...pipelines.evaluate.report import HEADINGS
+    from ...pipelines.evaluate.models import HEADINGS
     from ..api.models import evaluate_models as run
     from ..api.models import quality_cells, quality_notes, quality_page, read_retrieval
 

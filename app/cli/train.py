@@ -69,7 +69,7 @@ def train_nli(
       sonde train nli pairs.jsonl --to my-nli
       sonde train nli pairs.jsonl --to my-nli --epochs 5 --rate 5e-5 --json
     """
-    from ...pipelines.train.loop import TrainSettings
+    from ...pipelines.train.settings import TrainSettings
     from ..api.functions import train_nli as run
 
     settings = TrainSettings(epochs=epochs, rate=rate, batch_tokens=batch_tokens, max_tokens=max_tokens, seed=seed)
@@ -117,7 +117,7 @@ def train_reranker(
       sonde train reranker answers.jsonl --to my-reranker
       sonde train reranker answers.jsonl --to my-reranker --negatives 8 --epochs 2 --json
     """
-    from ...pipelines.train.loop import TrainSettings
+    from ...pipelines.train.settings import TrainSettings
     from ..api.functions import train_reranker as run
 
     settings = TrainSettings(epochs=epochs, rate=rate, batch_tokens=batch_tokens, max_tokens=max_tokens, seed=seed)

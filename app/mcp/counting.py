@@ -10,7 +10,7 @@ from ...indexer.errors import UsageError, arg, out_of_range
 from ...indexer.store.fields import Period, name_times
 from ...indexer.wording import listed
 from ...pipelines.analysis.breakdown import OTHERS, OVER, RunBreakdown
-from ...pipelines.analysis.contrast import changed_beyond_chance
+from ...pipelines.analysis.statistics import changed_beyond_chance
 from ...pipelines.search.counts import Counts
 from ..api import Collection
 from .answers import (

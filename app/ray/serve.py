@@ -17,8 +17,7 @@ from typing import Any
 
 from ...indexer.errors import SondeError
 from ...indexer.store.elsewhere import Answer, Question
-from ...pipelines.search.gather import OutOfReachError, Replica
-from ...pipelines.search.shards import ShardReplica
+from ...pipelines.search.gather import OutOfReachError, Replica, ShardReplica
 from .connect import HERE, connected, named, reach, reason
 
 TOGETHER = 4

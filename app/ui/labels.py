@@ -7,7 +7,7 @@ from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.runs import Run
 from ...indexer.wording import counted
 from ...pipelines.label import ENGINES, LabelSettings
-from ...pipelines.label.trial import Trial
+from ...pipelines.label.review import Trial
 from ..api import Collection
 from ..api.texts import make_labels
 from .jobs.panel import ask_name, labels_file, may_start, show_work, start

@@ -20,8 +20,7 @@ from train import Recipe, train
 from sonde.indexer.files import sha256
 from sonde.pipelines.pairs.bundled.bundles import WEIGHTS
 from sonde.pipelines.pairs.bundled.loading import write_bundle
-from sonde.pipelines.train.classifier import evaluate_pairs
-from sonde.pipelines.train.nli import base_folder
+from sonde.pipelines.train.nli import base_folder, evaluate_pairs
 from sonde.pipelines.train.pairs import LABELS, digest_of, read_pairs, write_pairs
 
 BASE = "all-MiniLM-L6-v2"

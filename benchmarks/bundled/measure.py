@@ -117,7 +117,7 @@ class Judge:
         """Return float32 [n, 3]."""
         import torch
 
-        from sonde.pipelines.train.classifier import pad
+        from sonde.pipelines.train.nli import pad
 
         made = self.tokenizer(
             [a for a, _ in pairs],

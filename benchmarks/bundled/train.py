@@ -17,7 +17,7 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, BertModel
 
 from sonde.pipelines.pairs.bundled.loading import PooledPairClassifier
-from sonde.pipelines.train.folder import Checkpoint, load_checkpoint, save_checkpoint
+from sonde.pipelines.train.loop import Checkpoint, load_checkpoint, save_checkpoint
 from sonde.pipelines.train.pairs import LABELS, Premise
 
 WIDTH = 256

@@ -13,8 +13,8 @@ from math import comb
 import numpy as np
 
 from ...indexer.progress import Notify, silent
-from .chance import Batch, chances, largest_by_chance
 from .neighbours import neighbours
+from .statistics import Batch, chances, largest_by_chance
 
 SCALES = (5, 7, 10, 15, 20, 30, 50)
 """Numbers of nearest texts that are looked at."""
@@ -74,7 +74,7 @@ def find_places(
         return float(scored(exchanged.fresh, table, unusual)[1].max(initial=0))
 
     rows, scores, near = scored(batch.fresh, table, unusual)
-    by_chance = largest_by_chance(batch, largest, times, seed, notify, "comparing with chance")
+    by_chance = largest_by_chance(batch, largest, times, seed, notify)
     p = chances(scores.max(axis=1, initial=0), by_chance)
     alarming = np.flatnonzero((p <= alarms) & (scores.max(axis=1, initial=0) > 0))
     best = scores[alarming].argmax(axis=1)

@@ -1,6 +1,7 @@
 """One check of a collection's data, from the documents to the stored run."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +20,10 @@ from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
+from ..duplicates import Duplicates, DuplicateSettings, find_duplicates
 from ..search.foreign import readable_texts
-from . import copies, wording
-from .doubts import FEWEST, doubts
-from .outliers import outliers
+from . import wording
+from .embeddings import FEWEST, doubts, outliers
 from .personal import has_digits_in_a_row, personal
 from .settings import TITLES, CheckKind, CheckSettings
 
@@ -154,7 +155,7 @@ class _Look:
         keys = dict(document_ids(view.catalog))
         self.ids = [keys[doc] for doc in self.corpus.snapshot.docs.tolist()]
         self.notes: list[str] = []
-        self._copies: copies.Duplicates | None = None
+        self._copies: Duplicates | None = None
 
     def at(self, kind: CheckKind) -> list[wording.Finding]:
         """Return what this kind of check finds, worst first."""
@@ -232,17 +233,52 @@ class _Look:
             self.notes.append(f"{self.settings.label} has fewer than two labels to choose between: none was checked")
 
     def _repeated(self, kind: CheckKind) -> list[wording.Finding]:
-        self._copies = self._copies or copies.find_copies(self.collection, self.settings, self.notify)
+        near = DuplicateSettings(near=self.settings.near, meaning=self.settings.meaning)
+        self._copies = self._copies or find_duplicates(self.collection, near, self.notify)
         self.notes += [note for note in self._copies.notes if note not in self.notes]
         places = {id: place for place, id in enumerate(self.ids)}
         if kind == "duplicate":
-            found = copies.duplicates(self._copies)
+            found = _duplicates(self._copies)
         else:
             docs = self.corpus.snapshot.docs.tolist()
             parts = {self.ids[place]: self.parts[doc] for place, doc in enumerate(docs) if doc in self.parts}
-            found = copies.leaks(self._copies, parts)
+            found = _leaks(self._copies, parts)
         return [(places[id], score, why) for id, score, why in found if id in places]
 
 
 def _worst_first(found: Iterable[wording.Finding]) -> list[wording.Finding]:
     return sorted(found, key=lambda one: (-one[1], one[0]))
+
+
+_Copy = tuple[str, float, str]
+"""Id of a document, its similarity to the document that it repeats, and why it is named."""
+
+
+def _duplicates(found: Duplicates) -> list[_Copy]:
+    """Return the documents that can be removed, the most similar first."""
+    copies = [
+        (each.id, each.similarity, f"{each.kind}: {group.representative}")
+        for group in found.groups
+        for each in group.duplicates
+    ]
+    return sorted(copies, key=lambda copy: -copy[1])
+
+
+def _leaks(found: Duplicates, parts: Mapping[str, str]) -> list[_Copy]:
+    """Return the documents with a copy in another part, the most similar first.
+
+    Args:
+        found: The groups of copies.
+        parts: The part of each document by id, such as "train"; documents without one are left out.
+    """
+    copies = []
+    for group in found.groups:
+        similar = {group.representative: 1.0} | {each.id: each.similarity for each in group.duplicates}
+        by_part: dict[str, list[str]] = defaultdict(list)
+        for id in similar:
+            if id in parts:
+                by_part[parts[id]].append(id)
+        for part, ids in by_part.items() if len(by_part) > 1 else ():
+            other = next(ids for name, ids in by_part.items() if name != part)[0]
+            copies += [(id, min(similar[id], similar[other]), f"{part}; {parts[other]}: {other}") for id in ids]
+    return sorted(copies, key=lambda copy: -copy[1])

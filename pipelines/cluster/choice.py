@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...indexer.progress import Notify, Progress, silent
-from ..analysis.agreement import adjusted_rand
 from ..analysis.describe import silhouettes
 from ..analysis.neighbours import one_thread
+from ..analysis.statistics import adjusted_rand
 from . import density, kmeans
 from .kmeans import fit_from, seeds
 from .settings import ClusterSettings

@@ -20,9 +20,9 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import centroids, describe, silhouettes
-from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of, report_of, with_accuracy
+from ..analysis.naming.choice import NameAccuracy
 from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
-from ..analysis.naming.readers import NameAccuracy
+from ..analysis.naming.names import AUTOMATIC, embedder, naming_of, report_of, with_accuracy
 from ..analysis.neighbours import sample_rows
 from ..search.filters import documents_where, empty_hint
 from ..search.foreign import notify_of_languages

@@ -43,13 +43,13 @@ class Fitted:
         return float(self.cosines.mean(dtype=np.float64))
 
 
-def fit_kmeans(vectors: np.ndarray, k: int, seed: int, restarts: int = 1, rounds: int = ROUNDS) -> Fitted:
+def fit_kmeans(vectors: np.ndarray, k: int, seed: int, restarts: int = 1) -> Fitted:
     """Return the best of several fits of k clusters to float32 [n, d] vectors of length 1; k is at most n.
 
     Clusters are numbered by size, the largest first. None is empty as long as there are k distinct vectors.
     """
     with one_thread():
-        found = [fit_from(vectors, seeds(vectors, k, seed + start), seed + start, rounds) for start in range(restarts)]
+        found = [fit_from(vectors, seeds(vectors, k, seed + start), seed + start) for start in range(restarts)]
     best = max(found, key=lambda fitted: fitted.objective)
     return best if k == 1 else clusters_by_size(best)
 

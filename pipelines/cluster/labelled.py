@@ -100,7 +100,8 @@ def label_groups(
     Raises:
         SondeError: A model is not available.
     """
-    from ..label.labels import make_labels, probabilities
+    from ..label.labels import make_labels
+    from ..label.solvers import probabilities
 
     if not typical:
         return []

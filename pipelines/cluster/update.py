@@ -18,7 +18,7 @@ from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import existing
 from ..analysis.corpus import Corpus
 from ..analysis.describe import OUTLIERS, REPRESENTATIVES, cluster_terms, ids_of, name_by_terms, placeholder, vote
-from ..analysis.naming.corpus import AUTOMATIC, embedder, naming_of
+from ..analysis.naming.names import AUTOMATIC, embedder, naming_of
 from ..search.filters import documents_where
 from .clustering import LIBRARIES
 from .density import belong, to_nearest

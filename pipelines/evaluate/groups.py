@@ -15,11 +15,11 @@ from ...indexer.store.kinds import group_kinds
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import either, existing
-from ..analysis.agreement import AGREEMENT, agreement
 from ..analysis.corpus import texts_of
 from ..analysis.describe import languages, silhouettes
 from ..analysis.neighbours import sample_rows
 from ..analysis.runs import named
+from ..analysis.statistics import AGREEMENT, agreement
 from ..analysis.terms import count_terms
 
 SAMPLE = 20_000

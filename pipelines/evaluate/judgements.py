@@ -23,8 +23,7 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
 from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
 from ...indexer.wording import shown_id
-from ..search.trec import Query, trec_ids
-from .qrels import Qrels, note_unknown_queries, own_ids, with_text_ids
+from .trec import Qrels, Query, note_unknown_queries, own_ids, trec_ids, with_text_ids
 
 FILE = JUDGEMENTS
 GRADES = range(11)

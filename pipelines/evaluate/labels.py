@@ -15,8 +15,7 @@ from ...indexer.store.members import documents_named_by
 from ...indexer.store.runs import Run, find_run, items_by_document, items_of, list_runs
 from ...indexer.store.view import View
 from ...indexer.wording import counted, existing, on_one_line, shown_id
-from ..label.codes import codes_of, plain
-from ..label.labels import NONE_NAME
+from ..label.labels import NONE_NAME, codes_of, plain
 
 NORMAL = 1.959964
 """The normal distribution has 95 % of its values within this many standard deviations."""

@@ -1,22 +1,24 @@
-"""How good search is on judged queries: nDCG, recall, MRR and MAP, with paired tests between systems."""
+"""How good search is on judged queries: nDCG, recall, MRR and MAP, paired tests between systems, and files of them."""
 
+import csv
+import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...indexer.errors import SondeError, UsageError, did_you_mean, need
+from ...indexer.files import check_target, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
+from ...indexer.store.spreadsheets import Formulas
 from ...indexer.wording import counted, listed
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
-from ..search.trec import Query, run_queries
-from .qrels import Qrels, note_unknown_queries, own_ids, relevant, with_text_ids
-
-if TYPE_CHECKING:
-    from ir_measures.measures import Measure
+from .trec import Qrels, Query, note_unknown_queries, own_ids, relevant, run_queries, with_text_ids
 
 RESAMPLES = 10_000
 COSTLY_RESAMPLES = 2_000
@@ -139,7 +141,6 @@ RERANK = "rerank"
 
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP@100")
 """In ir-measures' names; reported as ndcg@10, recall@100, mrr@10 and map@100."""
-NAMES: dict[str, str] = dict(zip(MEASURES, ("ndcg@10", "recall@100", "mrr@10", "map@100"), strict=True))
 JUDGED = "judged@10"
 """The share of the first ten hits that have a judgement; 1 for a query without hits, none of which lacks one.
 
@@ -265,11 +266,8 @@ def _scores(
     """Return for every measure the score of every query, and the second stage that ran, in words."""
     deep = replace(settings, k=max(DEPTH, settings.k), collapse=False)
     found = run_queries(collection, queries, deep, excerpts=False)
-    run = {key: {hit.id: hit.score for hit in results} for key, results in found}
-    ir_measures, measures = _measures()
-    scores: dict[str, dict[str, float]] = {name: dict.fromkeys(truth, 0.0) for name in NAMES.values()}
-    for metric in ir_measures.iter_calc(measures, truth, run):
-        scores[NAMES[str(metric.measure)]][metric.query_id] = metric.value
+    measured = per_query(run_of(found), truth, MEASURES)
+    scores = {name: dict(zip(truth, values.tolist(), strict=True)) for name, values in measured.items()}
     scores[JUDGED] = {key: _judged(results, truth[key]) for key, results in found}
     stages = [results.reranking for _, results in found if results.reranking]
     return scores, str(max(stages, key=lambda stage: stage.depth)) if stages else None
@@ -278,13 +276,6 @@ def _scores(
 def _judged(results: Results, grades: dict[str, int]) -> float:
     first = [hit.id in grades for hit in results[:FIRST]]
     return sum(first) / len(first) if first else 1.0
-
-
-def _measures() -> "tuple[Any, list[Measure]]":
-    check_measures()
-    import ir_measures
-
-    return ir_measures, [ir_measures.parse_measure(name) for name in MEASURES]
 
 
 def _quality(name: str, scores: dict[str, dict[str, float]], first: dict[str, float] | None) -> SearchQuality:
@@ -310,9 +301,9 @@ def bootstrap(values: Sequence[float] | np.ndarray, seed: int = 0) -> tuple[floa
     return float(low), float(high)
 
 
-def randomisation(gains: Sequence[float] | np.ndarray, seed: int = 0) -> float:
+def randomisation(gains: Sequence[float] | np.ndarray) -> float:
     """Return the two-sided p-value of a paired randomisation test: how often random signs give as large a mean."""
-    chance, given = np.random.default_rng(seed), np.asarray(gains, np.float64)
+    chance, given = np.random.default_rng(0), np.asarray(gains, np.float64)
     least = abs(given.sum()) - 1e-12
     signs = (chance.integers(2, size=(rows, len(given))) * 2 - 1 for rows in _blocks(len(given)))
     larger = sum(int((np.abs(some @ given) >= least).sum()) for some in signs)
@@ -323,3 +314,43 @@ def _blocks(count: int) -> list[int]:
     """Return the numbers of resamples of `count` values to draw at once."""
     rows = max(1, _BLOCK // count)
     return [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+
+
+SUFFIXES = (".csv", ".jsonl")
+
+
+def check_per_query(path: Path) -> None:
+    """Check before the work that the measures of each query can be written to a file.
+
+    Raises:
+        UsageError: The suffix is not valid, or `path` is a folder.
+        SondeError: The folder does not exist.
+    """
+    check_target(path, SUFFIXES, "write measures to")
+
+
+def write_per_query(found: Sequence[SearchQuality], path: Path, notify: Notify = silent) -> None:
+    """Write one row for each mode and query: the query's id and text, and its measures.
+
+    A CSV cell that a spreadsheet would run as a formula gets an apostrophe in front, and `notify` a sentence.
+
+    Raises:
+        UsageError: The suffix is not valid, or `path` is a folder.
+        SondeError: The folder does not exist, or the file cannot be written.
+    """
+    check_per_query(path)
+    rows = [
+        {"mode": quality.mode, "query": one.query, "text": one.text, **one.measures}
+        for quality in found
+        for one in quality.per_query
+    ]
+    formulas, stream = Formulas(), io.StringIO()
+    if path.suffix.lower() == ".jsonl":
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    else:
+        table = csv.DictWriter(stream, list(rows[0]))
+        table.writeheader()
+        table.writerows({name: formulas.cell(value) for name, value in row.items()} for row in rows)
+    write_output(path, lambda file: file.write(stream.getvalue().encode()))
+    if formulas.quoted:
+        notify(formulas.note(".jsonl"))

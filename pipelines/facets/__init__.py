@@ -1,7 +1,6 @@
 """A collection's documents as columns for linked views, and selections over them."""
 
-from .evaluate import select
-from .selection import Selection
+from .selection import Selection, select
 from .stored import table_of
 from .table import Column, Facets, Region
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.store.view import normalized
-from .labels import log_odds, probabilities, standardised
-from .solvers import euclidean_kmeans, minimise, nearest
+from .solvers import euclidean_kmeans, log_odds, minimise, nearest, probabilities, standardised
 
 SCALE = 8.0
 """Factor that turns unit-length embeddings into features; it makes the penalty work alike for every dimension."""

@@ -16,9 +16,8 @@ from ...indexer.readers.values import id_text
 from ...indexer.store.export import write_table
 from ...indexer.store.spreadsheets import Formulas, unquoted
 from ...indexer.wording import counted, on_one_line
-from .codes import indicated, indicators, labels_by_id
 from .corrections import ADVICE, Correction
-from .labels import NONE_NAME
+from .labels import NONE_NAME, indicated, indicators, labels_by_id
 from .review import Unsure
 
 READ = (".csv", ".xlsx", ".jsonl")

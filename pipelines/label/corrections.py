@@ -23,8 +23,7 @@ from ...indexer.store.run_writing import NewRun, change_run, delete_run
 from ...indexer.store.runs import Item, Run, assignments_of, items_of, list_runs
 from ...indexer.upkeep.delete import numbers_of
 from ...indexer.wording import counted, existing
-from .codes import codes_of, plain
-from .labels import NONE, NONE_NAME, Label
+from .labels import NONE, NONE_NAME, Label, codes_of, plain
 
 ADVICE = f"give a label, or {NONE_NAME!r}"
 """For an empty label."""

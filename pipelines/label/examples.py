@@ -15,8 +15,7 @@ from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
 from ...indexer.store.spreadsheets import unquoted
 from ...indexer.wording import on_one_line, shown_id
-from .codes import indicated, indicators, labels_by_id
-from .labels import check_count
+from .labels import check_count, indicated, indicators, labels_by_id
 
 LABEL = ("label", "category", "class", "intent", "topic", "target")
 

@@ -1,15 +1,16 @@
-"""Labels: names with optional descriptions, the sentences that an NLI model judges, and scores on one scale."""
+"""Labels: names with descriptions, sentences that an NLI model judges, and labels as people write them in tables."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from ...indexer.errors import UsageError, arg, as_text, as_texts
+from ...indexer.errors import UsageError, arg, as_text, as_texts, did_you_mean
 from ...indexer.files import text_of
+from ...indexer.readers.values import id_text
 from ...indexer.store.kinds import NO_LABEL
 
 NONE = -1
@@ -178,32 +179,122 @@ def hypotheses(labels: Sequence[Label], template: str = TEMPLATE) -> list[str]:
     return [check_template(template).replace("{}", label.wording) for label in labels]
 
 
-def softmax(margins: np.ndarray) -> np.ndarray:
-    """Return float64 [n, labels] that sum to one in each row; minus infinity and NaN count as impossible."""
-    safe = np.where(np.isnan(margins), -np.inf, margins).astype(np.float64)
-    shares = np.exp(safe - safe.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
+SIGNS = (";", "|", "\n", ",")
+"""Between several labels in one cell; a comma comes last, because a label may hold one."""
 
 
-def sigmoid(margins: np.ndarray) -> np.ndarray:
-    """Return float64 [n, labels], each from 0 to 1; NaN counts as impossible."""
-    safe = np.where(np.isnan(margins), -np.inf, margins).astype(np.float64)
-    return 0.5 * (1 + np.tanh(0.5 * safe))
+YES, NO = ("1", "true", "x"), ("0", "false", "")
+"""Cells of a column for one label; "1.0" of a spreadsheet is "1"."""
 
 
-def probabilities(margins: np.ndarray, multi_label: bool) -> np.ndarray:
-    """Return float64 [n, labels]: probabilities that sum to one, or independent ones with several labels per text."""
-    return sigmoid(margins) if multi_label else softmax(margins)
+def plain(name: str) -> str:
+    """Return a name as names are compared: without regard to case and spaces."""
+    return " ".join(name.split()).casefold()
 
 
-def log_odds(shares: np.ndarray, multi_label: bool) -> np.ndarray:
-    """Return margins whose `probabilities` are `shares`."""
-    safe = np.clip(shares, 1e-9, 1 - 1e-9)
-    return np.log(safe) - np.log1p(-safe) if multi_label else np.log(safe)
+def codes_of(cells: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Return the labels that cells name, each once: "late; broken", "late, broken" or a list in JSON.
+
+    A cell is divided only if it is no label as a whole and at least one of its parts is: then the others are slips.
+
+    Args:
+        cells: The texts of the cells of one document.
+        known: The labels of the run, as `plain` returns them.
+    """
+    labels = {plain(NONE_NAME), *known}
+    found: dict[str, str] = {}
+    for name in (name for cell in cells for name in _named(cell.strip(), labels)):
+        found.setdefault(plain(name), name)
+    return list(found.values())
 
 
-def standardised(margins: np.ndarray) -> np.ndarray:
-    """Scale each label's margins to mean 0 and deviation 1 over the texts; a label with constant margins gets zeros."""
-    found = margins.astype(np.float64)
-    spread = found.std(axis=0)
-    return (found - found.mean(axis=0)) / np.where(spread > 0, spread, 1)
+def _named(cell: str, known: Container[str]) -> list[str]:
+    if plain(cell) in known:
+        return [cell]
+    parts = _in_json(cell) or _divided(cell, known)
+    return parts if parts == [cell] else [name for part in parts for name in _named(part, known)]
+
+
+def _in_json(cell: str) -> list[str]:
+    """Return the texts of a list in JSON; nothing for other cells."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return []
+    try:
+        given = json.loads(cell)
+    except (ValueError, RecursionError):
+        return []
+    if not all(isinstance(each, str) and each.strip() for each in given):
+        return []
+    return given or [NONE_NAME]
+
+
+def _divided(cell: str, known: Container[str]) -> list[str]:
+    """Return the parts of a cell if one of them is a label, else the cell."""
+    for sign in SIGNS:
+        parts = [part for each in cell.split(sign) if (part := each.strip())]
+        if len(parts) > 1 and any(_has_label(part, known) for part in parts):
+            return parts
+    return [cell]
+
+
+def _has_label(cell: str, known: Container[str]) -> bool:
+    return any(plain(part) in known for sign in SIGNS for part in (cell, *cell.split(sign)))
+
+
+def indicators(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], key: int, known: Sequence[str] = ()
+) -> dict[int, str]:
+    """Return the columns of a table that hold 0 and 1 for one label each: its name by their place.
+
+    Args:
+        names: The columns.
+        rows: The cells of each row.
+        key: The place of the ids.
+        known: The labels of the run; any column of 0 and 1 is a label if there are none.
+
+    Raises:
+        UsageError: Such a column is named nearly like a label that has none.
+    """
+    labels = {plain(name): name for name in (*known, NONE_NAME)}
+    signs = {place: {_sign(row[place]) for row in rows} for place in range(len(names)) if place != key}
+    found = {place: names[place] for place, each in signs.items() if any(each) and each <= {*YES, *NO}}
+    if not known:
+        return found
+    open_ = [name for key, name in labels.items() if key not in map(plain, found.values())]
+    for name in found.values():
+        if plain(name) not in labels and (meant := did_you_mean(name, open_)):
+            raise UsageError(f"there is no label {name!r}{meant}: rename this column", code="not-found", value=name)
+    return {place: labels[plain(name)] for place, name in found.items() if plain(name) in labels}
+
+
+def indicated(cells: Sequence[Any], columns: Mapping[int, str]) -> list[str]:
+    """Return the labels of a row with columns of 0 and 1; nothing if all cells are empty: nobody has coded it."""
+    signs = {name: _sign(cells[place]) for place, name in columns.items()}
+    given = [name for name, sign in signs.items() if sign in YES]
+    return given or ([NONE_NAME] if any(signs.values()) else [])
+
+
+def _sign(cell: Any) -> str:
+    return id_text(cell).strip().lower()
+
+
+def labels_by_id(
+    rows: Sequence[tuple[str, list[str]]], source: Path | str, several: bool = False
+) -> dict[str, list[str]]:
+    """Return the labels of each document; if it may have several, those of all its rows.
+
+    Raises:
+        UsageError: Two rows assign different labels to one document, which may have only one.
+    """
+    found: dict[str, tuple[int, list[str]]] = {}
+    for number, (id, names) in enumerate(rows, 1):
+        first, known = found.setdefault(id, (number, names))
+        if several:
+            found[id] = first, list(dict.fromkeys([*known, *names]))
+        elif known != names:
+            both = f"{', '.join(known)} and {', '.join(names)}"
+            raise UsageError(
+                f"rows {first} and {number} of {source} give {id!r} different labels, {both}: keep one row for each "
+                f"document; several labels need a run made with {arg('multi_label')}"
+            )
+    return {id: names for id, (_, names) in found.items()}

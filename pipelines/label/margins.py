@@ -18,9 +18,10 @@ from ...indexer.files import disk_error
 from ...indexer.progress import Notify, Progress, silent
 from .carry import adjusted, carry
 from .engines import EngineName, Judge
-from .labels import Label, log_odds, probabilities, softmax
+from .labels import Label
 from .scores import ENOUGH, adapted_margins, similarity_margins
 from .settings import Budget, LabelSettings
+from .solvers import log_odds, probabilities, softmax
 
 FOLDER = "labelling"
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...indexer.store.view import normalized
-from .labels import log_odds, sigmoid
 from .margins import LabelTexts, tell_of_all
 from .scores import ENOUGH, adapted
 from .settings import LabelSettings
-from .solvers import euclidean_kmeans, minimise
+from .solvers import euclidean_kmeans, log_odds, minimise, sigmoid
 
 SAMPLE = 3_000
 """Maximum number of texts that the groups are made from; the other texts join the nearest group."""

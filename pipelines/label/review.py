@@ -1,21 +1,31 @@
-"""Documents of a label run to look at: those with the least certain labels, and those worth confirming next."""
+"""Labelled documents to look at: the least certain ones, those worth confirming next, and a sample on trial."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...indexer.errors import SondeError
+from ...indexer.progress import Notify, silent
 from ...indexer.store.catalog import Catalog
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.members import documents_named_by
+from ...indexer.store.run_writing import Snapshot
 from ...indexer.store.runs import Run, array_of, assignments_of, find_run, items_of
 from ...indexer.store.view import View, document_vectors
 from ..search.settings import check_page
 from .carry import spread
-from .labels import NONE, NONE_NAME
+from .engines import check_engine
+from .labels import NONE, NONE_NAME, Labels, make_labels
+from .margins import LabelTexts, Margins, label_corpus
+from .none import chances, refused
+from .outcome import classified, closeness
+from .run import judge_of, label_texts
+from .scores import ENOUGH, adapted_margins, label_vectors
+from .settings import LabelSettings
 
 SAME = 1e-6
 """Scores that differ by less are the same; one of them was rounded."""
@@ -159,7 +169,7 @@ def _reviewed(collection: StoredCollection, run: str | None, choose: Choice) -> 
         Unsure(
             documents[doc].id, documents[doc].title, documents[doc].text,
             tuple(names[number] for number in labels[doc][0].tolist() if number != NONE), float(labels[doc][1][0]),
-            names[int(other)], float(margin), found.name, number_of(score),
+            names[int(other)], float(margin), found.name, _number_of(score),
         )
         for doc, other, margin, score in zip(
             docs[rows].tolist(), others[rows], margins[rows], other_scores[rows], strict=True
@@ -177,6 +187,87 @@ def _other_scores(catalog: Catalog, run: Run, count: int) -> np.ndarray:
         return np.full(count, np.nan, np.float32)
 
 
-def number_of(score: float) -> float | None:
+def _number_of(score: float) -> float | None:
     """Return a score, None for NaN."""
     return None if np.isnan(score) else float(score)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The result of labelling a sample.
+
+    Attributes:
+        documents: The sample with its labels, least certain first.
+        counts: Number of documents in the sample by label.
+        engine: The engine.
+        adapted: Whether the labels were adapted to the whole collection, as in a run.
+        seconds: Duration in seconds.
+    """
+
+    documents: tuple[Unsure, ...]
+    counts: Mapping[str, int]
+    engine: str
+    adapted: bool
+    seconds: float
+
+
+def try_labels(
+    collection: StoredCollection, labels: Labels, settings: LabelSettings = LabelSettings(), count: int = 50,
+    notify: Notify = silent,
+) -> Trial:  # fmt: skip
+    """Label a random sample. Similarity reads all embeddings, as a run does, so the sample gets the same labels.
+
+    Args:
+        collection: The collection.
+        labels: Names, with or without descriptions.
+        settings: Engine, model, `multi_label`, `threshold` and seed; the other fields apply only to runs.
+        count: Number of documents in the sample.
+        notify: Receives progress.
+
+    Raises:
+        UsageError: The labels or a setting is not valid.
+        SondeError: The collection is empty, or a model is not available.
+    """
+    began = time.monotonic()
+    settings = replace(settings, budget=None)
+    settings.check()
+    engine, made = check_engine(settings.engine), make_labels(labels, several=settings.multi_label)
+    with collection.view() as view:
+        snapshot = Snapshot.of(view)
+        if not len(snapshot.docs):
+            raise SondeError(f"{collection.named} holds no documents to label")
+        drawn = np.random.default_rng(settings.seed).permutation(len(snapshot.docs))[:count]
+        rows = np.sort(drawn)
+        adapts = engine == "similarity" and not settings.multi_label and len(snapshot.docs) >= ENOUGH
+        docs = snapshot.docs if adapts else snapshot.docs[rows]
+        vectors, encoder = document_vectors(view, docs), collection.encoder
+        documents = view.documents(snapshot.docs[rows].tolist())
+    of_labels = label_vectors(encoder, made)
+    none = None if settings.multi_label else chances(vectors, of_labels, settings.seed)
+    no_label = refused(none, settings.promise, rows[:0], rows[:0]) if none is not None and settings.refuses else None
+    if adapts:
+        labelled = Margins(adapted_margins(vectors, of_labels, settings.seed)[rows], adapted=True)
+        none, no_label = (None if each is None else each[rows] for each in (none, no_label))
+    else:
+        sample = LabelTexts(
+            vectors, [str(row) for row in rows.tolist()], lambda some: label_texts(collection, docs[some])
+        )
+        judge = judge_of(collection, engine, settings, notify)
+        labelled = label_corpus(sample, made, of_labels, engine, judge, settings, notify=notify)
+    shares = labelled.probabilities(settings.multi_label, none)
+    given = classified(shares, made, settings.multi_label, settings.least, engine, "", none, no_label)
+    close = closeness(shares, settings.multi_label, settings.least)
+    found = [
+        Unsure(document.id, document.title, document.text, each.labels, next(iter(each.scores.values())),
+               NONE_NAME if other == NONE else made[int(other)].name, float(margin), other_score=_number_of(score))
+        for document, each, other, margin, score in zip(
+            (documents[doc] for doc in snapshot.docs[rows].tolist()), given, close["others"], close["margins"],
+            close["other_scores"], strict=True,
+        )
+    ]  # fmt: skip
+    found.sort(key=lambda document: document.margin)
+    names: Sequence[str] = [*(label.name for label in made), NONE_NAME]
+    counts = {name: sum(name in (document.labels or (NONE_NAME,)) for document in found) for name in names}
+    if not counts[NONE_NAME]:
+        del counts[NONE_NAME]
+    return Trial(tuple(found), counts, engine, adapts, time.monotonic() - began)

@@ -10,7 +10,8 @@ from ...indexer.encoder import Encoder
 from ...indexer.errors import SondeError, UsageError, as_text
 from ...indexer.store.view import normalized
 from ..pairs import PairScorer
-from .labels import TEMPLATE, Label, check_template, hypotheses, softmax
+from .labels import TEMPLATE, Label, check_template, hypotheses
+from .solvers import softmax
 
 WORDINGS = (
     "{}", "This text is about {}.", "{} news", "a discussion of {}", "The topic is {}.", "This example is {}.",

@@ -11,7 +11,7 @@ from ...indexer.store.runs import Item
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.describe import languages, sampled
-from ..analysis.naming.corpus import naming_of
+from ..analysis.naming.names import naming_of
 from ..analysis.neighbours import one_thread
 from ..analysis.terms import Weighted, count_terms, terms_of
 

@@ -20,9 +20,8 @@ _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 def load_pair_model(
-    name: str, *, device: str = "auto", dtype: str = "auto", window: int | None = None,
-    notify: Notify = lambda _: None, field: str = "model",
-) -> PairModel:  # fmt: skip
+    name: str, *, device: str = "auto", dtype: str = "auto", notify: Notify = lambda _: None, field: str = "model"
+) -> PairModel:
     """Load a sequence-classification model.
 
     Args:
@@ -30,7 +29,6 @@ def load_pair_model(
             only if it is not in the hub's cache.
         device: "auto", "cpu", "cuda", "cuda:1", "mps", or a list.
         dtype: "auto" (half precision on an NVIDIA GPU, else float32), "float32", "bfloat16" or "float16".
-        window: Fewer tokens of a pair than the model takes.
         notify: Receives sentences that the user should read.
         field: The argument that the name came from, for messages.
 
@@ -52,9 +50,7 @@ def load_pair_model(
             devices = ["cpu"]
             model, tokenizer = load_folder(located)
         activation = stored_activation(located.folder)
-        return PairModel(
-            model, tokenizer, name=located.name, devices=devices, window=window, activation=activation, notify=notify
-        )
+        return PairModel(model, tokenizer, name=located.name, devices=devices, activation=activation, notify=notify)
 
 
 def locate_pair_model(name: str, notify: Notify, field: str = "model") -> Located:

@@ -66,7 +66,7 @@ class HistogramPlot:
         """Return a matplotlib figure."""
         from matplotlib.ticker import PercentFormatter
 
-        figure, axes = new_figure(10, 5.5)
+        figure, axes = new_figure(self.title, 10, 5.5)
         edges, shares = self.shares()
         for number, (name, heights) in enumerate(zip(self.names, shares, strict=True)):
             color = PALETTE[number % len(PALETTE)]
@@ -75,11 +75,8 @@ class HistogramPlot:
         axes.set_xlabel(self.unit)
         axes.set_ylabel("share of the pairs")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.set_title(self.title, loc="left", fontsize=13)
         axes.grid(axis="y", color="#e5e5e5")
         axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
         axes.legend(frameon=False)
         return figure
 
@@ -138,7 +135,7 @@ class CurvePlot:
         """Return a matplotlib figure."""
         from matplotlib.ticker import NullFormatter, NullLocator
 
-        figure, axes = new_figure(10, 5.5)
+        figure, axes = new_figure(self.title, 10, 5.5)
         ks = [point["k"] for point in self.points]
         for name, color in LINES.items():
             values = [point.get(name) for point in self.points]
@@ -152,9 +149,6 @@ class CurvePlot:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("number of clusters, k")
-        axes.set_title(self.title, loc="left", fontsize=13)
         axes.grid(axis="y", color="#e5e5e5")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
         axes.legend(frameon=False)
         return figure

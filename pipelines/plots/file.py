@@ -80,7 +80,7 @@ def matplotlib() -> Any:
     return matplotlib
 
 
-def new_figure(width: float, height: float) -> tuple[Any, Any]:
+def new_figure(title: str, width: float, height: float) -> tuple[Any, Any]:
     """Return a matplotlib figure of this size in inches and its axes, without touching matplotlib's own state."""
     matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -88,7 +88,10 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+    axes = figure.add_subplot()
+    axes.set_title(title, loc="left", fontsize=13)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
 def _page(plot: Plot) -> Any:

@@ -117,13 +117,12 @@ class PointsPlot:
 
     def still(self) -> Any:
         """Return a matplotlib figure."""
-        figure, axes = new_figure(13, 9)
+        figure, axes = new_figure(self.title, 13, 9)
         size = self.size**2 / 2.2
         if len(self.coloring.numbers):
             self._scale(figure, axes, size)
         else:
             self._legend(axes, size)
-        axes.set_title(self.title, loc="left", fontsize=13)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_axis_off()
         axes.margins(0.03)

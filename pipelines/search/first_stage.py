@@ -1,4 +1,4 @@
-"""The first stage of a search: dense, lexical or fused candidates."""
+"""The first stage of a search: dense, lexical or fused candidates, with an estimate of their relevance."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,16 +9,91 @@ from functools import cache
 
 import numpy as np
 
+from ...indexer.encoder.scale import DEFAULT_SCALE, SimilarityScale, known_scale, scale_of
+from ...indexer.errors import SondeError
 from ...indexer.lexical import QueryWords
 from ...indexer.progress import check_wanted
 from ...indexer.store.view import View
-from .candidates import Candidates, DenseSearch, allowed_rows, lexical_search
-from .estimate import Estimate, multiples, shares
+from .candidates import Candidates, DenseSearch, GatheredDense, ShardedDense, allowed_rows, joined_dense, lexical_search
 from .fusion import NOTHING, WEIGHT, Ranked, convex, reciprocal_rank, scaled
-from .relevance import lexical_relevance
-from .settings import DEPTH, SearchDefaults, SearchSettings
-from .shards import GatheredDense, ShardedDense, joined_dense
+from .relevance import WEAK, Calibration, Surroundings, lexical_relevance, relevance
+from .settings import DEPTH, PROPERTY, SearchDefaults, SearchSettings
 from .weighting import FusionWeight
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How relevance is estimated in one view.
+
+    Attributes:
+        view: The view that is searched.
+        searched: Number of passages that the filter allows.
+        calibration: Fitted on the user's own questions; it replaces Sonde's estimate.
+    """
+
+    view: View
+    searched: int
+    calibration: Calibration | None
+
+    @classmethod
+    def over(cls, view: View, allowed: np.ndarray | None) -> "Estimate":
+        """Prepare estimates in a view; `allowed` is bool [rows], the rows that may be found, or None for all."""
+        searched = len(view.generation.owners) if allowed is None else int(np.count_nonzero(allowed))
+        return cls(view, searched, SearchDefaults.of(view.catalog.get(PROPERTY)).calibration)
+
+    @property
+    def weak(self) -> float:
+        """The relevance below which a hit is weak."""
+        return self.calibration.weak if self.calibration else WEAK
+
+    def query_words(self, query: str) -> QueryWords:
+        """Return what the words of a query are worth in this collection."""
+        index = self.view.generation.lexical
+        return index.words(query) if index else QueryWords(0, 0.0, 0.0)
+
+    def relevance(
+        self, dense: Candidates, similarity: np.ndarray, standing: np.ndarray, words: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return float64 [n], the relevance of passages; None if nothing was found.
+
+        Args:
+            dense: The query's dense candidates, best first.
+            similarity: float [n], the passages' similarities.
+            standing: float [n], their fused scores, 0 to 1.
+            words: float [n], the share of the query's words that each has; None if words were not searched.
+        """
+        if not len(dense.rows):
+            return None
+        if self.calibration is not None:
+            return self.calibration.chances(similarity)
+        scale = self._scale()
+        near = self.view.generation.segments.read(dense.rows[:DEPTH])
+        surroundings = Surroundings.of(dense.scores[:DEPTH], near, self.searched, scale)
+        given = np.zeros(len(similarity)) if words is None else words
+        standard = scale.standard(similarity.astype(np.float64))
+        return relevance(surroundings, standard, standing, given, float(given.max(initial=0.0)))
+
+    def _scale(self) -> SimilarityScale:
+        """Return the levels of the collection's model; those of the default model if it is not available."""
+        collection = self.view.collection
+        known = known_scale(collection.spec)
+        if known is not None:
+            return known
+        try:
+            return scale_of(collection.encoder) if collection.encoder_at_hand else DEFAULT_SCALE
+        except SondeError:  # `similar` works without the model, so it must not fail for the model's sake
+            return DEFAULT_SCALE
+
+
+def _shares(told: QueryWords, bm25: np.ndarray) -> np.ndarray:
+    """Return float [n], the share of the query's words that passages with these scores have, 0 to 1."""
+    return np.minimum(_multiples(told, bm25), 1.0)
+
+
+def _multiples(told: QueryWords, bm25: np.ndarray) -> np.ndarray:
+    """Return float [n], scores as multiples of what a passage gets that has each word once; 0 or more."""
+    return np.maximum(bm25 / told.information, 0.0) if told.information > 0 else np.zeros(len(bm25))
+
 
 LEXICAL_SHARE = 2
 """The lexical half returns this many times as many passages, because a longer list costs little more."""
@@ -155,7 +230,7 @@ class FirstStage:
         similarity = self._similarity(rows, dense, vector)
         bm25 = self._bm25(query, rows, lexical)
         told = self.estimate.query_words(query)
-        words = shares(told, bm25)
+        words = _shares(told, bm25)
         weight = self._weight(told, float(words.max(initial=0.0)))
         standing = convex(similarity, bm25, weight.dense)
         relevant = self.estimate.relevance(dense, similarity, standing, words)
@@ -181,7 +256,7 @@ class FirstStage:
             return Ranked(dense.rows, dense.scores, dense.scores, None, len(dense.rows), relevance=relevant)
         if lexical is None:
             return NOTHING
-        relevant = lexical_relevance(multiples(self.estimate.query_words(query), lexical.scores))
+        relevant = lexical_relevance(_multiples(self.estimate.query_words(query), lexical.scores))
         return Ranked(lexical.rows, lexical.scores, None, lexical.scores, len(lexical.rows), relevance=relevant)
 
     def _similarity(self, rows: np.ndarray, dense: Candidates, vector: np.ndarray) -> np.ndarray:

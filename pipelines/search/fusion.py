@@ -40,14 +40,14 @@ def _scaled(scores: np.ndarray, low: float, high: float) -> np.ndarray:
     return (scores - low) / (high - low) if high > low else np.ones_like(scores) * (high > 0)
 
 
-def reciprocal_rank(dense: np.ndarray, lexical: np.ndarray, weight: float = WEIGHT, k: int = RRF_K) -> np.ndarray:
+def reciprocal_rank(dense: np.ndarray, lexical: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
     """Return the weighted reciprocal rank fusion of both scores; higher is better.
 
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
     Methods", SIGIR 2009. A candidate without a lexical score has no lexical rank.
     """
-    lexical_part = np.where(lexical > 0, 1 / (k + _ranks(lexical)), 0.0)
-    return weight / (k + _ranks(dense)) + (1 - weight) * lexical_part
+    lexical_part = np.where(lexical > 0, 1 / (RRF_K + _ranks(lexical)), 0.0)
+    return weight / (RRF_K + _ranks(dense)) + (1 - weight) * lexical_part
 
 
 def _ranks(scores: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from ...indexer.store.documents import ids_by_number, languages_by_id
 from ...indexer.store.view import View
 from ...indexer.wording import counted
 from .collapse import Collapsed, collapse
-from .excerpts import Excerpts
+from .excerpts import Excerpts, explain
 from .filters import empty_hint
 from .first_stage import FirstStage
 from .foreign import CHARACTERS
@@ -33,7 +33,6 @@ from .results import (
     rounded_down,
 )
 from .settings import SearchSettings
-from .why import explain
 
 NO_WORDS, MEANT = "no document has any of these words", "did you mean"
 DEEPER = 4

@@ -14,6 +14,7 @@ from ...indexer.progress import Notify, check_wanted, silent
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View, document_vectors, normalized
 from ...indexer.wording import shown_id
+from .candidates import check_complete
 from .filters import check_filter
 from .first_stage import FirstStage
 from .foreign import relevance_notes
@@ -22,7 +23,6 @@ from .rerank.models import is_loaded, reranker_for
 from .rerank.stage import SecondStage, parse_budget
 from .results import Mode, Results
 from .settings import SearchDefaults, SearchSettings
-from .shards import check_complete
 
 QUERIES_AT_ONCE = 256
 

@@ -22,14 +22,13 @@ from ..search.rerank.models import check_reranker_name, load_reranker
 from ..search.rerank.stage import Reranker
 
 
-def embed_texts(encoder: Encoder, texts: Sequence[str], notify: Notify = silent, query: bool = False) -> np.ndarray:
+def embed_texts(encoder: Encoder, texts: Sequence[str], notify: Notify = silent) -> np.ndarray:
     """Return float32 [n, d], the vectors of texts in their order.
 
     Args:
         encoder: The bi-encoder.
         texts: The texts.
         notify: Receives progress, from whichever thread did the work.
-        query: Whether they are queries, not documents.
     """
     done, lock = 0, Lock()
 
@@ -39,7 +38,7 @@ def embed_texts(encoder: Encoder, texts: Sequence[str], notify: Notify = silent,
             done += batch
             notify(Progress("embedding", done, len(texts), "texts"))
 
-    return encoder.encode(encoder.tokenize(texts, query=query), on_batch=count)
+    return encoder.encode(encoder.tokenize(texts), on_batch=count)
 
 
 def load_symmetric(name: str, prompt: str | None = None, *, notify: Notify = silent, **options: Any) -> Encoder:

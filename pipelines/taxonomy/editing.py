@@ -21,12 +21,10 @@ from ..cluster.kmeans import fit_kmeans
 from ..search.filters import documents_where, empty_hint
 from . import edits
 from .changes import State
-from .finding import find_group, find_groups
+from .finding import find_group, find_groups, told_where_groups_are
 from .groups import NO_GROUP, Groups, Rule, ancestors, check_new_name, under, walk
 from .making import make
-from .others import told_where_groups_are
-from .places import Means, fixed_documents, text_groups
-from .proposals import names_for
+from .places import Means, fixed_documents, names_for, text_groups
 from .rules import matches, matching, obeyed
 from .settings import NONE, TOP, EditSettings
 from .stored import LogEntry, Stored, load, write_edit

@@ -1,14 +1,20 @@
 """Which group a person means by a number, a name or a path."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from unicodedata import combining, normalize
 
 from ...indexer.errors import SondeError, UsageError
+from ...indexer.store.catalog import Catalog
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.kinds import TAXONOMY
+from ...indexer.store.runs import find_run, list_runs
 from ...indexer.wording import on_one_line
 from .groups import DIGITS, LONGEST_NAME, Groups, path
+from .stored import load
 
-NOT_HERE = "the taxonomy has no group"
+_NOT_HERE = "the taxonomy has no group"
 """How the message for a group that does not exist begins."""
 LISTED = 5
 """Groups of the same name that an error lists."""
@@ -29,7 +35,7 @@ def find_group(groups: Groups, given: int | str) -> int:
     if isinstance(given, int) or text.removeprefix("-").isdecimal():
         if len(text) <= DIGITS and int(text) in groups:
             return int(text)
-        said = f"{NOT_HERE} {on_one_line(text)}"
+        said = f"{_NOT_HERE} {on_one_line(text)}"
         raise SondeError(said, code="not-found", field="groups", value=given)
     found = [number for number in groups if text in _names(groups, number)]
     found = found or [number for number in groups if _folded(text) in map(_folded, _names(groups, number))]
@@ -37,7 +43,7 @@ def find_group(groups: Groups, given: int | str) -> int:
         return found[0]
     if found:
         raise _ambiguous(groups, given, sorted(found))
-    said = f"{NOT_HERE} {on_one_line(text)!r}{_nearest(groups, text)}"
+    said = f"{_NOT_HERE} {on_one_line(text)!r}{_nearest(groups, text)}"
     raise SondeError(said, code="not-found", field="groups", value=given)
 
 
@@ -80,3 +86,40 @@ def find_groups(groups: Groups, given: Sequence[int | str]) -> list[int]:
         SondeError: There is no such group.
     """
     return list(dict.fromkeys(find_group(groups, one) for one in given))
+
+
+@contextmanager
+def told_where_groups_are(collection: StoredCollection, name: str | None) -> Iterator[None]:
+    """Let the error for a group that does not exist name its taxonomy and the other taxonomies that have the group.
+
+    Args:
+        collection: Where the taxonomies are.
+        name: The taxonomy in which groups are looked up; the newest one if None.
+
+    Raises:
+        SondeError: The error with the longer message. If there is one taxonomy, the error is unchanged.
+    """
+    try:
+        yield
+    except SondeError as error:
+        if not str(error).startswith(_NOT_HERE):
+            raise
+        with collection.view() as view:
+            names = [run.name for run in list_runs(view.catalog, TAXONOMY, count=False) if run.complete]
+            if len(names) < 2:
+                raise
+            chosen = find_run(view.catalog, TAXONOMY, name).name
+            holding = [other for other in names if other != chosen and _has(view.catalog, other, error.value)]
+        said = str(error).replace("the taxonomy", f"the taxonomy {chosen!r}", 1)
+        said += f"; such a group is in {' and '.join(map(repr, holding))}" if holding else ""
+        raise SondeError(said, code=error.code, field=error.field, value=error.value) from None
+
+
+def _has(catalog: Catalog, name: str, group: object) -> bool:
+    """Return whether a taxonomy has a group of this number, name or path."""
+    groups = load(catalog, name, documents=False).state.groups
+    try:
+        find_group(groups, group if isinstance(group, int) else str(group))
+    except SondeError as error:
+        return error.code == "ambiguous"
+    return True

@@ -19,8 +19,7 @@ from ..analysis.describe import centroids
 from ..cluster.kmeans import fit_kmeans, nearest
 from .changes import State
 from .groups import NO_GROUP
-from .places import Means, text_groups
-from .proposals import new_places
+from .places import Means, new_places, text_groups
 from .update import Prepared, TaxonomyUpdate, finish, joinable, place_new, prepare, with_proposals
 
 ROUNDS = 25

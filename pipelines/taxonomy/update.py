@@ -15,8 +15,7 @@ from ..analysis.corpus import Corpus
 from ..analysis.neighbours import products
 from .changes import State
 from .groups import NO_GROUP, Group
-from .places import Means, fixed_documents, text_groups, typical_of
-from .proposals import names_for, new_places
+from .places import Means, fixed_documents, names_for, new_places, text_groups, typical_of
 from .rules import Conflict, Matched, matching, obeyed
 from .stored import Stored, load, write_edit
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...indexer.errors import MissingExtraError
-from ..analysis.counts import Counts
-from ..analysis.terms import VOCABULARY, Words
+from ..analysis.terms import VOCABULARY, Counts, Words
 from ..analysis.umap import project
 from ..cluster.density import dense_groups
 

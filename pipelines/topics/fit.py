@@ -19,8 +19,8 @@ from ...indexer.wording import counted
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.cuml import cuml_package
 from ..analysis.describe import OUTLIERS
-from ..analysis.naming.corpus import MEASURED, report_of
 from ..analysis.naming.namer import Namer
+from ..analysis.naming.names import MEASURED, report_of
 from ..analysis.neighbours import one_thread, sample_rows
 from ..analysis.terms import from_arrays, to_arrays
 from ..search.foreign import notify_of_languages
@@ -28,8 +28,7 @@ from . import adapter
 from .adapter import bertopic
 from .items import Before, topic_items, words_of
 from .layers import FEWEST
-from .level_runs import level_runs, parts_of
-from .levels import nested_levels
+from .levels import level_runs, nested_levels, parts_of
 from .model import OUTLIER, Assigned, Levels, TopicModel, leaves_of, nested_leaves
 from .results import Regrouped
 from .settings import LEVEL_NAMES, Level, TopicSettings

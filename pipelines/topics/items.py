@@ -12,10 +12,9 @@ from ...indexer.store.runs import Item
 from ...indexer.store.view import View
 from ..analysis.corpus import Corpus, texts_of
 from ..analysis.describe import ids_of, languages
-from ..analysis.naming.corpus import embedder, naming_of, with_accuracy
+from ..analysis.naming.choice import NameAccuracy
 from ..analysis.naming.namer import ANSWER, EXAMPLES, Namer, ask_namer, known_answers
-from ..analysis.naming.names import Naming
-from ..analysis.naming.readers import NameAccuracy
+from ..analysis.naming.names import Naming, embedder, naming_of, with_accuracy
 from ..analysis.terms import Words, tokenizer
 from ..cluster.labelled import GroupLabel, label_groups, label_names
 from .model import Assigned, TopicModel

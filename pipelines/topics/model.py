@@ -14,10 +14,9 @@ from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.store.kinds import LEVELS
 from ...indexer.store.view import normalized
 from ...indexer.wording import existing
-from ..analysis.counts import Counts
 from ..analysis.describe import centroids
 from ..analysis.neighbours import neighbours, one_thread
-from ..analysis.terms import Weighted, terms_of
+from ..analysis.terms import Counts, Weighted, terms_of
 
 OUTLIER = -1
 CORE = 0.05

@@ -19,8 +19,7 @@ from ...indexer.store.view import View
 from ...indexer.wording import counted, existing
 from ..analysis.breakdown import MOST_PERIODS, row_of
 from ..analysis.corpus import texts_of
-from ..analysis.counts import Counts
-from ..analysis.terms import Weighted, terms_of
+from ..analysis.terms import Counts, Weighted, terms_of
 from ..search.text_dates import why_no_dates
 from .items import words_of
 

@@ -26,7 +26,7 @@ from ..analysis.runs import newest
 from ..analysis.terms import terms_of, topic_name
 from ..search.settings import check_page
 from .fit import load_topic_model, rewrite
-from .level_runs import at_level
+from .levels import at_level
 from .model import OUTLIER, TopicModel, nodes
 from .over import Breakdown, by_column, over_column
 from .results import Node, Regrouped, Topic, TopicMatch, TopicMember, merged_topics, regrouped, split_topic, topic_of

@@ -1,7 +1,7 @@
 """Training: a model of pairs from a bi-encoder and a file of examples, resumable and repeatable."""
 
-from .loop import TrainSettings
 from .nli import Trained, train_nli
 from .reranker import TrainedReranker, train_reranker
+from .settings import TrainSettings
 
 __all__ = ["TrainSettings", "Trained", "TrainedReranker", "train_nli", "train_reranker"]

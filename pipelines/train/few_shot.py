@@ -21,7 +21,7 @@ from ...indexer.store.run_writing import NewRun, Snapshot
 from ...indexer.store.view import document_vectors
 from ..label.carry import SCALE, fit_linear
 from ..label.examples import LabelledExample, check_labels
-from ..label.labels import Label, softmax
+from ..label.labels import Label
 from ..label.margins import Margins
 from ..label.notes import notes_of
 from ..label.outcome import LabelReport, apply_corrections, closeness, decide
@@ -38,20 +38,20 @@ from ..label.run import (
     write_labels,
 )
 from ..label.settings import LabelSettings
+from ..label.solvers import softmax
 from .biencoder.examples import Examples, groups_of
 from .biencoder.fit import Fit, check_libraries, fit_biencoder, load_base
-from .biencoder.settings import BiencoderSettings
-from .folder import finish, work_folder
+from .loop import finish, work_folder
 from .nli import base_folder
 from .pairs import digest_of
+from .settings import BiencoderSettings
 
 BATCH = 16
 """Few examples make few steps: small batches make more of them."""
 
 
 def tune_on_labels(
-    texts: Sequence[str], labels: Sequence[str], to: Path, *, base: str, seed: int = 7, device: str = "auto",
-    settings: BiencoderSettings | None = None, notify: Notify = silent,
+    texts: Sequence[str], labels: Sequence[str], to: Path, *, base: str, seed: int, notify: Notify = silent
 ) -> Fit:  # fmt: skip
     """Bring texts of one label together and those of different ones apart; a killed run goes on when called again.
 
@@ -62,11 +62,11 @@ def tune_on_labels(
         SondeError: The model is not available.
         MissingExtraError: A library of the extra `train` is not installed.
     """
-    settings = settings or BiencoderSettings(seed=seed, batch=BATCH)
+    settings = BiencoderSettings(seed=seed, batch=BATCH)
     settings.check()
     work = work_folder(to)
     examples = Examples("labels", tuple(texts), labels=tuple(labels), groups=groups_of(texts))
-    folder, place = base_folder(base, notify), resolve_devices(device)[0]
+    folder, place = base_folder(base, notify), resolve_devices("auto")[0]
     check_libraries(settings)
     run = digest_of(replace(settings, save_every=0.0), examples.first, examples.labels, weights_digest(folder))
     model = load_base(str(folder), place)
@@ -182,7 +182,6 @@ def _tuned(
     settings: LabelSettings,
     notify: Notify,
 ) -> Any:
-
     if not folder.exists():
         tune_on_labels(texts, labels, folder, base=collection.spec.name, seed=settings.seed, notify=notify)
     return load_encoder(str(folder), device=settings.device, dtype=settings.dtype, notify=notify)

@@ -1,6 +1,9 @@
-"""The training loop: settings, batches of similar length, learning rate schedule, checkpoints."""
+"""The training loop: batches of similar length, learning rate schedule, checkpoints, the finished model's folder."""
 
+import json
 import math
+import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,66 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...indexer.errors import UsageError
-from .folder import Checkpoint, load_checkpoint, save_checkpoint
+from ...indexer.errors import SondeError, UsageError
+from ...indexer.files import sync_folder
 from .precision import MasterWeights, training_dtype
+from .settings import TrainSettings
 
 if TYPE_CHECKING:
     import torch
-
-
-@dataclass(frozen=True, slots=True)
-class TrainSettings:
-    """Settings of one training run; with the same ones and the same data it makes the same weights on one machine.
-
-    Attributes:
-        epochs: Passes over the data.
-        rate: The highest learning rate, reached after the warm-up; it then falls to 0 along a cosine.
-        batch_tokens: Tokens of a batch, padding included.
-        max_tokens: A longer pair is cut, its premise first.
-        warmup: Share of the steps over which the rate rises.
-        decay: Weight decay of AdamW, on matrices only.
-        compare: Weight of the comparison between the hypotheses of one premise, beside the loss of each pair.
-        clip: Longest gradient.
-        seed: Decides the order of the data and the new weights.
-        dtype: "float32", "bfloat16" (weights are kept in float32 beside), or "auto": bfloat16 where the hardware
-            multiplies it fast.
-        save_every: Seconds between checkpoints.
-    """
-
-    epochs: float = 1.0
-    rate: float = 1e-4
-    batch_tokens: int = 2048
-    max_tokens: int = 160
-    warmup: float = 0.06
-    decay: float = 0.01
-    compare: float = 0.5
-    clip: float = 1.0
-    seed: int = 7
-    dtype: str = "auto"
-    save_every: float = 60.0
-
-    def check(self) -> None:
-        """Refuse what cannot be trained with.
-
-        Raises:
-            UsageError: A setting is out of its range; the message names it.
-        """
-        if not 0 < self.epochs <= 1000:
-            said = f"epochs must be above 0 and at most 1000, not {self.epochs:g}"
-            raise UsageError(said, code="out-of-range", field="epochs", value=self.epochs)
-        if not 0 < self.rate <= 1:
-            said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 0.0001 is usual"
-            raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
-        if self.max_tokens < 16 or self.batch_tokens < self.max_tokens:
-            raise UsageError(
-                f"a pair needs at least 16 tokens and a batch at least one pair: {self.max_tokens} and "
-                f"{self.batch_tokens} were given",
-                code="out-of-range", field="max_tokens", value=self.max_tokens,
-            )  # fmt: skip
-        if self.dtype not in ("auto", "float32", "bfloat16"):
-            said = f"training knows auto, float32 and bfloat16, not {self.dtype!r}"
-            raise UsageError(said, code="unknown-option", field="dtype", value=self.dtype)
 
 
 WINDOW = 64  # batches' worth of shuffled groups that are sorted by length together
@@ -145,6 +95,10 @@ class Report:
     losses: tuple[tuple[int, float], ...]
     seconds: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints of it."""
+        return {"steps": self.steps, "resumed": self.resumed, "seconds": round(self.seconds, 1)}
+
 
 def rate_at(step: int, steps: int, settings: TrainSettings) -> float:
     """Return the learning rate of a step: it rises in a line, then falls to 0 along a cosine."""
@@ -199,3 +153,98 @@ def train(
     masters.finish()
     learner.model.eval()
     return Report(len(plan), done.step if done else 0, tuple(losses), time.monotonic() - start)
+
+
+def work_folder(to: Path) -> Path:
+    """Return where the checkpoints of an unfinished run lie.
+
+    Raises:
+        UsageError: `to` is taken, or cannot be made.
+    """
+    if to.exists():
+        raise UsageError(f"{to} already exists: give the folder of a new model, or remove it")
+    if not to.parent.is_dir():
+        raise UsageError(f"there is no folder {to.parent} to put {to.name} in")
+    return to.with_name(f"{to.name}.training")
+
+
+def finish(to: Path, save: Callable[[Path], object], card: dict[str, Any]) -> None:
+    """Save a model under its name, whole or not at all, with how it was made, and remove the checkpoints.
+
+    Args:
+        to: The model's folder.
+        save: Writes the model into the folder that it is given.
+        card: Goes into training.json.
+    """
+    work = work_folder(to)
+    made = work / "model"
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    save(made)
+    (made / "training.json").write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    made.rename(to)
+    sync_folder(to.parent)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+NAME = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A point that a run can go on from.
+
+    Attributes:
+        step: Steps done.
+        loss: Mean loss of the steps since the last report.
+        state: Weights and the optimizer's moments.
+    """
+
+    step: int
+    loss: float
+    state: "dict[str, torch.Tensor]"
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, run: str) -> None:
+    """Write a checkpoint in place of the last one; a kill leaves the old one or the new one.
+
+    Args:
+        folder: The run's folder.
+        checkpoint: What to keep.
+        run: A digest of settings and data: only the same run may go on from it.
+    """
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{NAME}.tmp"
+    tensors = {name: tensor.contiguous() for name, tensor in checkpoint.state.items()}
+    about = {"run": run, "step": str(checkpoint.step), "loss": json.dumps(checkpoint.loss)}
+    save_file(tensors, temporary, metadata=about)
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    temporary.replace(folder / NAME)
+    sync_folder(folder)
+
+
+def load_checkpoint(folder: Path, run: str) -> Checkpoint | None:
+    """Return the checkpoint of this run, or None if there is none.
+
+    Raises:
+        SondeError: It belongs to another run, or is damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / NAME
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, "pt") as file:
+            about = file.metadata() or {}
+            if about.get("run") != run:
+                raise SondeError(
+                    f"{path} is of a run with other data or settings: give the same ones to go on, or another folder"
+                )
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+    except (SafetensorError, OSError) as error:
+        raise SondeError(f"{path} is damaged ({error}): delete it to train from the start") from error
+    return Checkpoint(int(about["step"]), float(json.loads(about["loss"])), state)

@@ -8,8 +8,6 @@ import torch
 
 def training_dtype(wanted: str, device: str) -> str:
     """Return "bfloat16" or "float32": the wanted one or, for "auto", what the device multiplies fast."""
-    import torch
-
     if wanted != "auto":
         return wanted
     if device.startswith("cuda"):
@@ -28,8 +26,6 @@ class MasterWeights:
 
     def __init__(self, model: Any, dtype: str, decay: float) -> None:
         """Copy the parameters and bring the model, which is in float32, to the precision to train in."""
-        import torch
-
         self._model = model
         named = dict(model.named_parameters())
         self._frozen = {name: weight.detach().clone() for name, weight in named.items() if not weight.requires_grad}
@@ -43,8 +39,6 @@ class MasterWeights:
 
     def step(self, rate: float, clip: float) -> None:
         """Apply the gradients that lie in the model, and clear them."""
-        import torch
-
         for name, weight in self._own.items():
             self.weights[name].grad = None if weight.grad is None else weight.grad.float()
             weight.grad = None
@@ -56,16 +50,12 @@ class MasterWeights:
 
     def write(self) -> None:
         """Copy the master weights into the model."""
-        import torch
-
         with torch.no_grad():
             for name, weight in self._own.items():
                 weight.copy_(self.weights[name])
 
     def finish(self) -> None:
         """Bring the model back to float32, with nothing rounded that was trained or held still."""
-        import torch
-
         self._model.float()
         self.write()
         named = dict(self._model.named_parameters())
@@ -75,8 +65,6 @@ class MasterWeights:
 
     def state(self) -> "dict[str, torch.Tensor]":
         """Return everything that a resumed run needs, as named tensors."""
-        import torch
-
         found = {f"weight.{name}": weight for name, weight in self.weights.items()}
         for name, weight in self.weights.items():
             for key, value in self.optimizer.state.get(weight, {}).items():
@@ -85,8 +73,6 @@ class MasterWeights:
 
     def restore(self, state: "dict[str, torch.Tensor]") -> None:
         """Take what `state` returned."""
-        import torch
-
         with torch.no_grad():
             for name, weight in self.weights.items():
                 weight.copy_(state[f"weight.{name}"])

@@ -13,11 +13,10 @@ from ...indexer.encoder.settings import resolve_devices
 from ...indexer.encoder.weights import weights_digest
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, Progress, silent
-from .classifier import new_classifier, pad, pair_logits, tokenize
-from .folder import finish, work_folder
-from .loop import Report, TrainSettings, train
-from .nli import base_folder, save_model
+from .loop import Report, finish, train, work_folder
+from .nli import base_folder, new_classifier, pad, pair_logits, save_model, tokenize
 from .pairs import Premise, TrainingQuery, digest_of, mine_negatives, read_training_queries
+from .settings import TrainSettings, check_share
 
 if TYPE_CHECKING:
     import torch
@@ -65,9 +64,7 @@ class TrainedReranker:
             "mrr": self.after.mrr,
             "first_before": self.before.first,
             "first": self.after.first,
-            "steps": self.report.steps,
-            "resumed": self.report.resumed,
-            "seconds": round(self.report.seconds, 1),
+            **self.report.to_dict(),
         }
 
 
@@ -114,9 +111,7 @@ def train_reranker(
     """
     settings = settings or TrainSettings()
     settings.check()
-    if not 0 < share <= 0.5:
-        said = f"the share held out must be above 0 and at most 0.5, not {share:g}"
-        raise UsageError(said, code="out-of-range", field="share", value=share)
+    check_share(share)
     if not 1 <= negatives <= 30:
         said = f"between 1 and 30 wrong passages of each query can be used, not {negatives}"
         raise UsageError(said, code="out-of-range", field="negatives", value=negatives)

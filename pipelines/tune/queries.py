@@ -16,8 +16,7 @@ from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import document_texts
-from ..evaluate.qrels import note_unknown_queries, own_ids, read_qrels, relevant
-from ..search.trec import read_queries
+from ..evaluate.trec import note_unknown_queries, own_ids, read_qrels, read_queries, relevant
 
 FEWEST = 20
 """Queries with a known answer below which nothing can be chosen on one half and checked on the other."""

@@ -239,7 +239,7 @@ class ThresholdPlot:
 
     def still(self) -> Any:
         """Return a matplotlib figure."""
-        figure, axes = new_figure(10, 5.5)
+        figure, axes = new_figure(self.title, 10, 5.5)
         thresholds = [point.threshold for point in self.points]
         for name, color in LINES.items():
             values = [getattr(point, name) for point in self.points]
@@ -249,9 +249,6 @@ class ThresholdPlot:
                       textcoords="offset points", color="#555555")  # fmt: skip
         axes.set_xlabel("threshold (cosine)")
         axes.set_ylim(0, 1.02)
-        axes.set_title(self.title, loc="left", fontsize=13)
         axes.grid(axis="y", color="#e5e5e5")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
         axes.legend(frameon=False)
         return figure

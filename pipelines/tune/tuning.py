@@ -26,8 +26,7 @@ from ..search.first_stage import FirstStage
 from ..search.fusion import Ranked
 from ..search.rerank.models import reranker_for
 from ..search.rerank.stage import DEPTH as RERANK_DEPTH
-from ..search.rerank.stage import Reranker, SecondStage, TokenMatch
-from ..search.rerank.stored import StoredPassages
+from ..search.rerank.stage import Reranker, SecondStage, StoredPassages, TokenMatch
 from ..search.settings import DEPTH, MODEL_CHANGED, SearchDefaults, SearchSettings, store_defaults, stored_defaults
 from .queries import FEWEST, FINDS, KnownQuery, checked, clicked, judged, made
 

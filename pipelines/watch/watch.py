@@ -1,9 +1,10 @@
-"""One watch of a collection, from the old and new documents to the stored run."""
+"""One watch of a collection, from the old and new documents to the stored run, and the result as a page."""
 
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -18,12 +19,11 @@ from ...indexer.store.tabular import Shown
 from ...indexer.store.view import View, normalized
 from ...indexer.wording import counted, shown_p
 from ..analysis.appeared import Place, around, find_places
-from ..analysis.chance import Batch
 from ..analysis.corpus import Corpus
 from ..analysis.describe import placeholder
-from ..analysis.naming.corpus import naming_of
-from .groups import Groups, Shares, compare_shares, groups_of, run_to_compare
-from .parts import Parts, parts_of
+from ..analysis.naming.names import naming_of
+from ..analysis.statistics import Batch
+from .groups import Groups, Parts, Shares, compare_shares, groups_of, parts_of, run_to_compare
 from .settings import WatchSettings
 
 ChangeKind = Literal["grew", "shrank", "new"]
@@ -123,9 +123,7 @@ class Watched(Shown):
 
     def html(self) -> str:
         """Return the result as one HTML page that needs nothing else."""
-        from .page import page
-
-        return page(self)
+        return _page(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,3 +269,36 @@ class _Look:
         texts = {each.doc: each for each in chosen_texts(self.view.catalog, docs, TEXT)}
         found = [texts[doc] for doc in docs]
         return tuple(Example(each.id, each.text.strip() or each.title) for each in found)
+
+
+SHOWN = 10
+"""Examples of a change on a page."""
+STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#1b1b1f;background:#fff}
+section{border-top:1px solid #ccc;margin-top:1.5rem}h2{font-size:1.15rem;overflow-wrap:anywhere}
+li{overflow-wrap:anywhere}small,p.note{color:#555}
+@media(prefers-color-scheme:dark){body{color:#eee;background:#1b1b1f}small,p.note{color:#bbb}section{border-color:#555}}
+"""
+
+
+def _page(watched: Watched) -> str:
+    """Return an HTML page that needs nothing else; texts of documents are escaped."""
+    title = escape(f"{watched.name}: what is new since {watched.since}")
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
+        f"<p>{counted(watched.new, 'new document')}, {watched.old:,} old.</p>",
+        *(f'<p class="note">Note: {escape(note)}.</p>' for note in watched.notes),
+        *(_section(change) for change in watched.changes),
+        "" if watched.changes or not watched.new else "<p>No significant change.</p>",
+        "</body></html>",
+    ]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _section(change: GroupChange) -> str:
+    items = "".join(
+        f"<li>{escape(example.text)} <small>{escape(example.id)}</small></li>" for example in change.examples[:SHOWN]
+    )
+    return f"<section><h2>{escape(change.title)}</h2><p>{change.figures}</p><ul>{items}</ul></section>"

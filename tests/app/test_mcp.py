@@ -52,7 +52,7 @@ def test_search_and_similar(reviews_collection: Collection) -> None:
 
 def test_that_nothing_answers_comes_first(reviews_collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(server_of(reviews_collection), "search", query="battery died").keys() == {"hits"}
-    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
+    monkeypatch.setattr("sonde.pipelines.search.first_stage.WEAK", 1.1)
     found = call(server_of(reviews_collection), "search", query="battery exploded")
     assert found["notes"][0].startswith("nothing here seems to answer this: the highest relevance is ")
     assert list(found) == ["notes", "hits"] and all(hit["weak"] for hit in found["hits"])

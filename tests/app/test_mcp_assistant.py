@@ -12,7 +12,7 @@ from scipy.stats import chi2_contingency
 
 from sonde.app.api import Collection, index
 from sonde.app.mcp import server_of
-from sonde.pipelines.analysis.contrast import changed_beyond_chance
+from sonde.pipelines.analysis.statistics import changed_beyond_chance
 
 THEMES = {
     "parcel": ("The courier lost my parcel {n}.", "My parcel is late, courier {n}.", "No parcel, no courier {n}."),

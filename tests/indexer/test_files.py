@@ -12,10 +12,9 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.files import text_of
 from sonde.indexer.readers import read_source
 from sonde.indexer.store.lock import refuse_links
-from sonde.pipelines.evaluate.qrels import read_qrels
+from sonde.pipelines.evaluate.trec import read_qrels, read_queries
 from sonde.pipelines.label.correction_files import read_corrections
 from sonde.pipelines.label.labels import read_labels
-from sonde.pipelines.search.trec import read_queries
 from sonde.pipelines.tune.threshold import read_questions
 
 DEEP = b'{"_id": "1", "text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"

@@ -15,9 +15,8 @@ from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import CLUSTER
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
-from sonde.pipelines.analysis.contrast import beyond_chance, term_log_odds
-from sonde.pipelines.analysis.counts import Counts
-from sonde.pipelines.analysis.terms import best_terms, count_terms, distinctive, weights
+from sonde.pipelines.analysis.statistics import beyond_chance, term_log_odds
+from sonde.pipelines.analysis.terms import Counts, best_terms, count_terms, distinctive, weights
 from sonde.pipelines.compare import Contrast, RunComparison
 
 WORDS = {theme: set(f"{theme} {words}".split()) for theme, words in THEMES.items()}

@@ -8,8 +8,7 @@ from pathlib import Path
 from sonde.app.api import Collection
 from sonde.indexer.sharded.collection import ShardedCollection
 from sonde.indexer.store.elsewhere import Answer, Question, Way
-from sonde.pipelines.search.gather import Gatherer, OutOfReachError
-from sonde.pipelines.search.shards import ShardReplica
+from sonde.pipelines.search.gather import Gatherer, OutOfReachError, ShardReplica
 
 
 class FakeReplica:

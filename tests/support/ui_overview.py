@@ -17,8 +17,7 @@ from sonde.indexer.store.kinds import MAP, TOPIC
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.indexer.store.view import document_vectors, normalized
-from sonde.pipelines.analysis.counts import Counts
-from sonde.pipelines.analysis.terms import to_arrays
+from sonde.pipelines.analysis.terms import Counts, to_arrays
 from sonde.pipelines.topics.model import TopicModel
 
 OWN_DEVICE = ["--device", "cpu"]

@@ -1,19 +1,25 @@
-"""Names of groups that a reader can believe: chosen among the phrases of their texts, and measured on other texts."""
+"""Names of groups: chosen among the phrases of their texts, measured on other texts, and stored with a run."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ....indexer.errors import SondeError
+from ....indexer.progress import Notify, silent
+from ....indexer.store.collection import StoredCollection
+from ....indexer.store.run_writing import NAME_ACCURACY
+from ....indexer.store.runs import Item
+from ....indexer.store.view import View
 from ....indexer.wording import on_one_line
-from ..describe import membership_matrix
+from ..corpus import Corpus, texts_of
+from ..describe import languages, membership_matrix
 from ..neighbours import one_thread
-from .candidates import candidates
-from .choice import MOST, Evidence, choose
-from .phrases import PARTED, Key, Phrase, ReadTexts, counts_by_group, stems_of
-from .readers import NameAccuracy, bm25
+from .choice import MOST, Evidence, NameAccuracy, bm25, choose
+from .phrases import PARTED, Key, Phrase, ReadTexts, candidates, counts_by_group, stems_of
 from .words import plain
 
 READ = 6_000
@@ -278,3 +284,66 @@ def _different(
         found.append(name)
         taken.add(name.casefold())
     return found
+
+
+MEASURED = (NAME_ACCURACY, "name_readers", "name_texts")
+"""What a report keeps of the measurement."""
+AUTOMATIC = "named"
+"""In the data of a group: the name that was made for it, whatever it is called now."""
+
+
+def embedder(collection: StoredCollection, choice: str, notify: Notify = silent) -> Embed | None:
+    """Return what embeds phrases: the collection's model, or None if it is not wanted, or not available.
+
+    Raises:
+        SondeError: It is wanted ("model") and is not available.
+    """
+    if choice == "terms" or (choice == "auto" and not collection.encoder_at_hand):
+        return None
+    try:
+        encoder = collection.encoder
+    except SondeError as error:
+        if choice == "model":
+            raise
+        error.prefix("groups are named by their terms alone")
+        notify(error.message)
+        return None
+
+    def embed(phrases: list[str]) -> np.ndarray:
+        with one_thread():
+            return encoder.encode_texts(phrases)
+
+    return embed
+
+
+def naming_of(
+    view: View, corpus: Corpus, groups: np.ndarray, number: int, seed: int, embed: Embed | None = None
+) -> Naming:
+    """Return what names groups of a collection's texts.
+
+    Args:
+        view: Of the collection.
+        corpus: Its documents.
+        groups: int64 [distinct texts], -1 for outliers.
+        number: Of groups.
+        seed: Of the samples.
+        embed: As `embedder` gives it.
+    """
+    rows = rows_to_read(groups, seed)
+    texts = texts_of(view, corpus.snapshot.docs[corpus.first[rows]])
+    vectors = corpus.vectors[rows] if embed else None
+    spoken = languages(view) or ["en"]
+    return Naming(Sample(texts, groups[rows], number, spoken, vectors, embed, view.generation.spec.name), seed)
+
+
+def with_accuracy(items: Sequence[Item], accuracy: NameAccuracy) -> list[Item]:
+    """Return items with their `name_accuracy`, in the order of the groups; outliers, number -1, stay as they are."""
+    values = iter(accuracy.groups)
+    return [
+        item if item.number < 0 else replace(item, data={**item.data, NAME_ACCURACY: next(values)}) for item in items
+    ]
+
+
+def report_of(accuracy: NameAccuracy) -> dict[str, Any]:
+    """Return what a run's report says of its names."""
+    return dict(zip(MEASURED, (accuracy.whole, accuracy.readers, accuracy.texts), strict=True))

@@ -158,10 +158,10 @@ class Operands:
             why = f"it holds {shown(odd)}, and texts are compared letter by letter"
             raise UsageError(f"{said}: {why}; {give_type(operand.column, date_form(odd.strip()))}")
 
-    def type_advice(self, operand: Operand, kind: str) -> str:
-        """Return the advice to give the column of a field a type; "" if it has none, or none of its values fits."""
-        fits = self._common is None or fitting_type(operand.column, [kind], [*self._common(operand)])
-        return give_type(operand.column, kind) if operand.column and fits else ""
+    def boolean_advice(self, operand: Operand) -> str:
+        """Return the advice to make the column of a field boolean; "" if it has none, or none of its values fits."""
+        fits = self._common is None or fitting_type(operand.column, ["boolean"], [*self._common(operand)])
+        return give_type(operand.column, "boolean") if operand.column and fits else ""
 
     def _named(self, node: exp.Column | exp.Dot) -> Operand:
         only(node, "this", "table", "db", "catalog", "expression")

@@ -155,7 +155,7 @@ def _no_condition(operand: Operand, operands: Operands) -> UsageError:
     value = "…" if operand.type in ("integer", "real") else "'…'"
     said = f"{operand.name} is {ARTICLES[operand.type]}, not true or false"
     way = f"compare it with a value, as in: {operand.written} = {value}"
-    if operand.type == "text" and (advice := operands.type_advice(operand, "boolean")):
+    if operand.type == "text" and (advice := operands.boolean_advice(operand)):
         way += f"; or {advice}"
     return UsageError(f"{said}: {way}")
 

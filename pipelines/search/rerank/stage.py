@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
-from typing import Literal, Protocol
+from typing import Literal, Protocol, overload
 
 import numpy as np
 
 from ....indexer.errors import UsageError
+from ....indexer.ingest.chunker import passage_text
 from ....indexer.store.view import View, normalized
 from ....indexer.wording import seconds_of
 from ..fusion import Ranked
 from ..results import Reranking
-from .stored import StoredPassages
 
 Unit = Literal["similarity", "probability", "logit"] | str
 """What a second stage's score is: a mean maximum similarity (-1 to 1), a probability (0 to 1) or a raw logit."""
@@ -53,6 +54,37 @@ class Reranker(Protocol):
     def matches(self, query: str, passage: str) -> list[TokenMatch]:
         """Return which words of the query matched which of a passage, the most important first, if that is known."""
         ...
+
+
+class StoredPassages(Sequence[str]):
+    """Passages by row, as they were embedded, the title in front; their texts are read when one is asked for."""
+
+    def __init__(self, view: View, rows: np.ndarray) -> None:
+        """Take a view and int64 [n] rows of it."""
+        self.view = view
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self.texts[place]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The texts."""
+        passages = self.view.passages(self.rows.tolist())
+        documents = self.view.documents([passage.doc for passage in passages.values()])
+        found = [passages[row] for row in self.rows.tolist()]
+        return [passage_text(documents[p.doc].title, documents[p.doc].text[p.start : p.end]) for p in found]
+
+    def take(self, places: Sequence[int]) -> "StoredPassages":
+        """Return the passages at these places."""
+        return StoredPassages(self.view, self.rows[list(places)])
 
 
 FIRST = 4
@@ -112,7 +144,7 @@ def fuse(first: np.ndarray, second: np.ndarray, weight: float) -> np.ndarray:
     return (1 - weight) * _scaled(first) + weight * _scaled(second)
 
 
-def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float, count: int = NEIGHBOURS) -> np.ndarray:
+def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float) -> np.ndarray:
     """Return each score averaged with those of the documents most alike: relevant documents lie close together.
 
     One step of the score regularization of Diaz, "Regularizing ad hoc retrieval scores", CIKM 2005: the result is
@@ -122,7 +154,6 @@ def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float,
         scores: float [n], 0 to 1.
         vectors: float [n, d], the documents' best passages.
         share: 0 to 1; with 0 the scores stay as they are.
-        count: How many neighbours, at most.
     """
     if not share or len(scores) < 2:
         return scores
@@ -130,7 +161,7 @@ def agree_with_neighbours(scores: np.ndarray, vectors: np.ndarray, share: float,
     # Rounded, so that equal passages stay equal neighbours whatever the order of the sums.
     near = np.clip(np.round(unit @ unit.T, 6), 0, None)
     np.fill_diagonal(near, 0)
-    order = np.argsort(-near, axis=1, kind="stable")[:, count:]
+    order = np.argsort(-near, axis=1, kind="stable")[:, NEIGHBOURS:]
     np.put_along_axis(near, order, 0, axis=1)
     total = near.sum(axis=1)
     mean = np.divide(near @ scores, total, out=scores.astype(np.float64), where=total > 0)

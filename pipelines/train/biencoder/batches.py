@@ -12,8 +12,8 @@ from ....indexer.progress import Notify, Progress, silent
 from ....indexer.store.collection import StoredCollection
 from ....indexer.store.passages import passages_in_order
 from ..pairs import BETTER, SAME
+from ..settings import BiencoderSettings
 from .examples import FEWEST, Examples
-from .settings import BiencoderSettings
 
 if TYPE_CHECKING:
     import torch

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,9 @@ from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from ....indexer.files import sync_folder
 from ....indexer.progress import Notify, Progress, silent
 from ..precision import training_dtype
+from ..settings import BiencoderSettings
 from .batches import columns_of, loss_of, prompts_of
 from .examples import Examples
-from .settings import BiencoderSettings
 
 if TYPE_CHECKING:
     from ..precision import MasterAdamW
@@ -83,7 +82,7 @@ def load_base(folder: str, device: str) -> Any:
 
 def fit_biencoder(
     model: Any, examples: Examples, settings: BiencoderSettings, folder: Path, run: str = "", *,
-    logs: Path | None = None, notify: Notify = silent, on_step: Callable[[int], object] = lambda _: None,
+    logs: Path | None = None, notify: Notify = silent,
 ) -> Fit:  # fmt: skip
     """Train a bi-encoder in place; the newest complete checkpoint of the same run in the folder is gone on from.
 
@@ -95,7 +94,6 @@ def fit_biencoder(
         run: A digest of data and settings.
         logs: Where TensorBoard's events go; None for none.
         notify: Receives progress.
-        on_step: Called with the steps done.
 
     Raises:
         SondeError: A checkpoint of another run lies in the folder.
@@ -125,7 +123,7 @@ def fit_biencoder(
         options = _arguments(settings, folder, device, prompts_of(list(columns), model.prompts), examples.kind)
         steps = -(-len(data) // settings.batch)
         schedule = _schedule(optimizer, max(1, round(steps * settings.epochs)), settings.warmup)
-        watcher = _watcher(settings, run, notify, on_step)
+        watcher = _watcher(settings, run, notify)
         trainer = trainer_class(
             model=model, args=arguments(**options), train_dataset=data, loss=loss_of(examples, model, settings),
             optimizers=(optimizer, schedule), callbacks=[watcher, *_tensorboard(logs)],
@@ -244,7 +242,7 @@ def _tensorboard(logs: Path | None) -> list[Any]:
     return [TensorBoardCallback(SummaryWriter(log_dir=str(logs)))]
 
 
-def _watcher(settings: BiencoderSettings, run: str, notify: Notify, on_step: Callable[[int], object]) -> Any:
+def _watcher(settings: BiencoderSettings, run: str, notify: Notify) -> Any:
     """Return a callback that tells how far it is, and saves now and then."""
     from transformers import TrainerCallback
 
@@ -254,7 +252,6 @@ def _watcher(settings: BiencoderSettings, run: str, notify: Notify, on_step: Cal
         saved = time.monotonic()
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-            on_step(state.global_step)
             notify(Progress("train", state.global_step, state.max_steps, "steps"))
             if time.monotonic() - self.saved >= settings.save_every or state.global_step == state.max_steps:
                 control.should_save = True

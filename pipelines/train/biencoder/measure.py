@@ -13,9 +13,9 @@ from ....indexer.progress import Notify, Progress, silent
 from ....indexer.store.collection import StoredCollection
 from ...evaluate.search import Gain, gain, per_query, run_of
 from ...evaluate.sts import spearman
+from ...evaluate.trec import run_queries
 from ...search.results import Mode
 from ...search.settings import SearchSettings
-from ...search.trec import run_queries
 from .examples import Examples, HeldOut
 
 CORPUS = 5_000

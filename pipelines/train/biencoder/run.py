@@ -19,15 +19,15 @@ from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent
 from ....indexer.sharded import lasting_file, open_stored
 from ...evaluate.search import Gain
-from ..folder import finish, work_folder
+from ..loop import finish, work_folder
 from ..nli import base_folder
 from ..pairs import digest_of
 from ..precision import training_dtype
+from ..settings import BiencoderSettings, check_share
 from .batches import SOURCES, mined, pairs_of_collection
 from .examples import Examples, HeldOut, divided, read_examples, without
 from .fit import Fit, check_libraries, fit_biencoder, load_base
 from .measure import CORPUS, Outcome, gains, model_card, outcome
-from .settings import BiencoderSettings
 
 RUN = "run.json"
 FEW = 30
@@ -147,9 +147,7 @@ def train_biencoder(
     """
     settings = settings or BiencoderSettings()
     settings.check()
-    if not 0 < share <= 0.5:
-        said = f"the share held out must be above 0 and at most 0.5, not {share:g}"
-        raise UsageError(said, code="out-of-range", field="share", value=share)
+    check_share(share)
     if made_of not in SOURCES:
         said = f"pairs are made of {', '.join(SOURCES)}, not of {made_of!r}"
         raise UsageError(said, code="unknown-option", field="made_of", value=made_of, alternatives=SOURCES)

@@ -46,7 +46,7 @@ def test_relevance_and_that_nothing_answers(client: TestClient, monkeypatch: pyt
     found = client.post("/search", json={"query": "battery died"}).json()
     assert list(found["hits"][0])[:4] == ["rank", "id", "relevance", "weak"] and found["notes"] == []
     assert found["fusion"]["chosen"] and found["fusion"]["why"].startswith("meaning counts 0.")
-    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
+    monkeypatch.setattr("sonde.pipelines.search.first_stage.WEAK", 1.1)
     weak = client.post("/search", json={"query": "battery exploded"}).json()
     assert weak["notes"][0].startswith("nothing here seems to answer this: ")
     assert [hit["weak"] for hit in weak["hits"]] == [True] * len(found["hits"])

@@ -19,8 +19,8 @@ from sonde.indexer.encoder import load_encoder
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.label import entail
 from sonde.pipelines.pairs import PairModel
+from sonde.pipelines.search.excerpts import best_passage
 from sonde.pipelines.search.rerank import LATE
-from sonde.pipelines.search.why import best_passage
 from sonde.pipelines.similarity import tokens
 from sonde.pipelines.similarity.similarity import Comparison
 from sonde.pipelines.similarity.tokens import MOST, pair_attention, text_attention, token_matrix

@@ -15,7 +15,7 @@ from sonde.app.ui.page import shown_score
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.label import LabelSettings, NliJudge, corrections, label_collection
-from sonde.pipelines.label.trial import try_labels
+from sonde.pipelines.label.review import try_labels
 from sonde.pipelines.pairs import PairModel
 
 LABELS = ["parcel", "battery", "screen", "refund"]

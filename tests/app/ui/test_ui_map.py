@@ -24,7 +24,7 @@ from sonde.app.ui.map import state_of
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.lock import writer_lock
 from sonde.pipelines.facets import Facets
-from sonde.pipelines.facets.packing import unpack_arrays
+from sonde.pipelines.facets.table import unpack_arrays
 from sonde.pipelines.map.regions import inside, read_outlines
 from sonde.pipelines.map.stored import choices, coloring
 

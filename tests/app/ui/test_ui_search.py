@@ -125,7 +125,7 @@ def test_relevance_leads_and_weak_hits_are_marked(pages: Pages, monkeypatch: pyt
     page = pages.open("search", q="battery died")
     assert any(f"<span class='sonde-score'>{first.relevance:.2f}</span>" in each.value for each in page.html)
     assert "Nothing here seems to answer this" not in shown(page)
-    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 1.1)
+    monkeypatch.setattr("sonde.pipelines.search.first_stage.WEAK", 1.1)
     page = pages.open("search", q="the battery exploded")
     assert page.info[0].value.startswith("Nothing here seems to answer this")
     page = pages.open("search", q="the battery died")

@@ -20,7 +20,7 @@ from small_reviews import encoder, reviews, sonde  # noqa: F401  (fixtures)
 from sonde.app.api import Collection, index
 from sonde.app.api import workbench as api_workbench
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.pipelines.facets.packing import unpack_arrays
+from sonde.pipelines.facets.table import unpack_arrays
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 
@@ -57,7 +57,7 @@ def test_a_page_holds_the_table_and_every_document(shop: Collection, tmp_path: P
 
 def test_a_page_of_a_selection(shop: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"parts": [{"kind": "range", "column": "stars", "low": 5, "high": 5}]}
-    monkeypatch.setattr("sonde.pipelines.facets.packing.BLOCK", 100)  # several blocks
+    monkeypatch.setattr("sonde.pipelines.facets.table.BLOCK", 100)  # several blocks
     count = shop.write_page(tmp_path / "few.html", selection=few, map="first", length=6)
     table, documents = data_of((tmp_path / "few.html").read_text("utf-8"))
     expected = shop.numbered(shop.select(few).tolist())

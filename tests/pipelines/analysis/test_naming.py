@@ -5,11 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sonde.pipelines.analysis.naming.candidates import candidates
-from sonde.pipelines.analysis.naming.choice import Evidence, _Beliefs, choose
+from sonde.pipelines.analysis.naming.choice import Evidence, NameAccuracy, _Beliefs, bm25, choose, right, right_among
 from sonde.pipelines.analysis.naming.names import Naming, Sample, rows_to_read
-from sonde.pipelines.analysis.naming.phrases import Phrase, ReadTexts, alike
-from sonde.pipelines.analysis.naming.readers import NameAccuracy, bm25, right, right_among
+from sonde.pipelines.analysis.naming.phrases import Phrase, ReadTexts, alike, candidates
 from sonde.pipelines.analysis.naming.words import BREAK, STOP, Reader, plain
 
 PETS = ["The dog barks at the postman.", "A dog eats its bones.", "Dogs bark at night.", "My dog buries bones.",

@@ -16,8 +16,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.errors import UsageError
 from sonde.indexer.store.kinds import CHECK
 from sonde.pipelines.check import KINDS, CheckSettings
-from sonde.pipelines.check.doubts import DOUBTFUL, FOLDS, doubts
-from sonde.pipelines.check.outliers import outliers
+from sonde.pipelines.check.embeddings import DOUBTFUL, FOLDS, doubts, outliers
 from sonde.pipelines.check.personal import personal
 from sonde.pipelines.check.wording import Finding, boilerplate, cut, foreign, short
 

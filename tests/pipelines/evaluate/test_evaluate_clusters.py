@@ -16,7 +16,7 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.store.kinds import CLUSTER, LABEL, LEVELS
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
-from sonde.pipelines.analysis.agreement import agreement
+from sonde.pipelines.analysis.statistics import agreement
 from sonde.pipelines.evaluate.groups import coherence, diversity, evaluate_clusters
 
 LABELS = [0, 0, 0, 0, 1, 1, 1, 2, 2, -1, -1, 2]

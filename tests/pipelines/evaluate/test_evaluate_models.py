@@ -14,8 +14,7 @@ from tiny_models import TEXTS, save_transformer
 
 import sonde
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.pipelines.evaluate.models import evaluate_models, read_retrieval
-from sonde.pipelines.evaluate.report import cells, markdown, table_notes
+from sonde.pipelines.evaluate.models import cells, evaluate_models, markdown, read_retrieval, table_notes
 from sonde.pipelines.evaluate.search import evaluate_search, modes
 from sonde.pipelines.evaluate.sts import evaluate_sts
 from sonde.pipelines.evaluate.variants import check_form, load_form, prune

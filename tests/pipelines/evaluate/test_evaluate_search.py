@@ -18,10 +18,9 @@ import sonde as sonde_package
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.wording import shown_p
-from sonde.pipelines.evaluate.qrels import Qrels, read_qrels
 from sonde.pipelines.evaluate.search import bootstrap, evaluate_search, gain, modes, randomisation
+from sonde.pipelines.evaluate.trec import Qrels, read_qrels, read_queries, run_queries
 from sonde.pipelines.search.settings import SearchSettings
-from sonde.pipelines.search.trec import read_queries, run_queries
 
 
 @pytest.fixture

@@ -16,9 +16,8 @@ from sonde.indexer.progress import Progress
 from sonde.indexer.store.lock import writer_lock
 from sonde.indexer.upkeep.verify import verify
 from sonde.pipelines.evaluate.judgements import FILE, judge, judgements
-from sonde.pipelines.evaluate.qrels import Qrels, read_qrels
 from sonde.pipelines.evaluate.search import evaluate_search, modes
-from sonde.pipelines.search.trec import read_queries
+from sonde.pipelines.evaluate.trec import Qrels, read_qrels, read_queries
 
 ROWS = [
     {"id": "1", "text": "The battery died after a week."},

@@ -18,7 +18,7 @@ from sonde.indexer.store.kinds import COARSE, FINE, TOPIC
 from sonde.indexer.store.run_writing import NewRun, Snapshot, write_run
 from sonde.indexer.store.runs import Item
 from sonde.pipelines.facets import Facets, stored
-from sonde.pipelines.facets.packing import pack_arrays, unpack_arrays
+from sonde.pipelines.facets.table import pack_arrays, unpack_arrays
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,9 @@ from sonde.indexer.upkeep.verify import verify
 from sonde.pipelines.evaluate.labels import evaluate_labels
 from sonde.pipelines.label import LabelSettings, label_collection
 from sonde.pipelines.label.carry import carry, fit_linear, least_sure, spread
-from sonde.pipelines.label.labels import probabilities
 from sonde.pipelines.label.margins import AT_ONCE, shortlist
 from sonde.pipelines.label.scores import adapted_margins
+from sonde.pipelines.label.solvers import probabilities
 
 RUNNER = Path(__file__).parents[2] / "support" / "labelled_run.py"
 DOCUMENTS = 400

@@ -15,11 +15,12 @@ from sonde.indexer.store.kinds import LABEL
 from sonde.indexer.store.runs import array_of, assignments_of, find_run
 from sonde.indexer.store.view import document_vectors
 from sonde.pipelines.label import LabelSettings, classify, make_labels
-from sonde.pipelines.label.labels import NONE, Label, probabilities, softmax
+from sonde.pipelines.label.labels import NONE, Label
 from sonde.pipelines.label.margins import EASE, Margins, eased
 from sonde.pipelines.label.none import _towards_neighbours, chances, evidence, recalibrated, refused
 from sonde.pipelines.label.outcome import beside_refusal, closeness, decide, doubtful
 from sonde.pipelines.label.scores import adapted_margins, label_vectors
+from sonde.pipelines.label.solvers import probabilities, softmax
 
 WIDE = 24
 THEMES = 5

@@ -20,9 +20,9 @@ from sonde.app.cli.show_run import breakdown_plot
 from sonde.app.http.client import RemoteCollection
 from sonde.app.mcp.counting import CountTools
 from sonde.indexer.errors import SondeError, UsageError
-from sonde.pipelines.analysis.contrast import changed_beyond_chance
+from sonde.pipelines.analysis.statistics import changed_beyond_chance
 from sonde.pipelines.compare import compare_runs
-from sonde.pipelines.label.codes import codes_of
+from sonde.pipelines.label.labels import codes_of
 from sonde.pipelines.label.review import Unsure
 
 LABELS = ["parcel", "battery", "screen"]

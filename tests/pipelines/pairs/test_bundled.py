@@ -24,7 +24,7 @@ from sonde.pipelines.pairs.bundled.loading import (
     pack,
     write_bundle,
 )
-from sonde.pipelines.train.classifier import new_classifier
+from sonde.pipelines.train.nli import new_classifier
 
 needs_default = pytest.mark.skipif(not default_model(), reason="the default model's package is not installed")
 FLOOR = 0.54
@@ -130,7 +130,7 @@ def test_the_pooled_model_compares_the_mean_vectors_of_both_texts(
     assert isinstance(again, PooledPairClassifier)
     np.testing.assert_allclose(PairModel(again, tokenizer).logits(PAIRS), found, atol=5e-3)
     monkeypatch.setattr(
-        "sonde.pipelines.pairs.bundled.plain.open_bundle",
+        "sonde.pipelines.pairs.bundled.bundles.open_bundle",
         lambda *_: bundles.read_bundle(tmp_path / "w.safetensors", BUNDLED["nli"], base),
     )
     assert load_plain_bundled("nli", "bundled") is None

@@ -11,9 +11,9 @@ from two_ways import QUERIES, WAYS, TwoWays, rows, told
 from sonde.app.api import Collection
 from sonde.indexer.errors import SondeError
 from sonde.indexer.store.elsewhere import Way
+from sonde.pipelines.search.candidates import _described
 from sonde.pipelines.search.results import PARTIAL, Results
 from sonde.pipelines.search.search import best_documents
-from sonde.pipelines.search.shards import _described
 
 
 @pytest.fixture(scope="module")

@@ -197,7 +197,7 @@ def test_relevance_does_not_depend_on_how_many_hits_are_wanted(
     mode: Any, tmp_path: Path, encoder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In dense mode, deeper searches gave the same hit a higher relevance: 0.18, 0.25 and 0.32."""
-    monkeypatch.setattr("sonde.pipelines.search.estimate.known_scale", lambda _: SimilarityScale(0.0, 1.5))
+    monkeypatch.setattr("sonde.pipelines.search.first_stage.known_scale", lambda _: SimilarityScale(0.0, 1.5))
     chosen = random.Random(1)
     texts = [" ".join(chosen.choices(WORDS, k=10)) for _ in range(900)]
     collection = package.index(texts, tmp_path / "c", encoder=encoder)
@@ -210,7 +210,7 @@ def test_relevance_does_not_depend_on_how_many_hits_are_wanted(
 def test_that_nothing_answers_is_said_first(sonde: Command, reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     strong = sonde("search", reviews, "the battery died")
     assert strong.out.startswith("  1. 0.") and " weak " not in strong.out.splitlines()[0]
-    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 0.99)
+    monkeypatch.setattr("sonde.pipelines.search.first_stage.WEAK", 0.99)
     weak = sonde("search", reviews, "the battery exploded")
     first, second = weak.out.splitlines()[:2]
     assert first.startswith("nothing here seems to answer this: the highest relevance is 0.")
@@ -226,7 +226,7 @@ def test_a_weak_hit_is_shown_below_the_threshold(
     found = json.loads(sonde("search", reviews, "the battery died", "--json").out.splitlines()[0])["relevance"]
     best, below = math.floor(100 * found) / 100, math.ceil(100 * found) / 100
     for threshold in (found + 1e-6, below):  # which both were shown as the relevance was
-        monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", threshold)
+        monkeypatch.setattr("sonde.pipelines.search.first_stage.WEAK", threshold)
         note, hit = sonde("search", reviews, "the battery died").out.splitlines()[:2]
         assert f": the highest relevance is {best:.2f}, and hits below {below:.2f} are weak" in note
         assert f"1. {best:.2f} weak" in hit
@@ -235,7 +235,7 @@ def test_a_weak_hit_is_shown_below_the_threshold(
 def test_weak_hits_that_have_all_words_are_not_denied(
     sonde: Command, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sonde.pipelines.search.estimate.WEAK", 0.99)
+    monkeypatch.setattr("sonde.pipelines.search.first_stage.WEAK", 0.99)
     first = sonde("search", reviews, "the battery died").out.splitlines()[0]
     assert first.startswith("no hit is close to this in meaning: the highest relevance is 0.")
     assert first.endswith(", and hits below 0.99 are weak. But 1 hit has all the words of the query")

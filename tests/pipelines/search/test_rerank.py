@@ -14,13 +14,13 @@ import sonde
 from sonde.indexer.encoder import load_encoder
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.evaluate.search import evaluate_search, modes
+from sonde.pipelines.evaluate.trec import run_queries
 from sonde.pipelines.search.fusion import Ranked
 from sonde.pipelines.search.rerank import SecondStage, parse_budget
 from sonde.pipelines.search.rerank.late import Rarity, maxsim
 from sonde.pipelines.search.rerank.stage import agree_with_neighbours, asks_for_a_subject, fuse, portions
 from sonde.pipelines.search.search import search
 from sonde.pipelines.search.settings import SearchSettings
-from sonde.pipelines.search.trec import run_queries
 
 NOUNS = ("winter", "sun", "basil", "engine", "letter", "river", "garden", "music", "price", "battery")
 VERBS = ("likes", "breaks", "sells", "writes", "finds", "loses")

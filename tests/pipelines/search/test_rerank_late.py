@@ -14,9 +14,9 @@ from kill_corpus import documents
 import sonde
 from sonde.indexer.encoder import Tokens, TokenVectors
 from sonde.indexer.store.collection import StoredCollection
-from sonde.pipelines.search.rerank import stored
-from sonde.pipelines.search.rerank.late import late_scores, maxsim
-from sonde.pipelines.search.rerank.stored import TokenCache
+from sonde.pipelines.search.rerank import late as late_module
+from sonde.pipelines.search.rerank.late import TokenCache, late_scores, maxsim
+from sonde.pipelines.search.rerank.stage import StoredPassages
 
 QUERIES = ("apple river cloud", "winter letter music", "silver planet", "number 17 coffee bridge")
 
@@ -47,7 +47,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(autouse=True)
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> TokenCache:
     cache = TokenCache()
-    monkeypatch.setattr(stored, "CACHE", cache)
+    monkeypatch.setattr(late_module, "CACHE", cache)
     return cache
 
 
@@ -119,7 +119,7 @@ def test_the_cache_never_gives_the_tokens_of_an_older_text(tmp_path: Path) -> No
     scores(collection, "apple river")
     collection.put([{"id": "1", "text": "apple river stone"}])
     changed = scores(collection, "apple river")
-    stored.CACHE = TokenCache()
+    late_module.CACHE = TokenCache()
     assert scores(opened(collection.path), "apple river") == changed
     assert changed["1"] > changed["4"]
 
@@ -178,7 +178,7 @@ def test_tuning_and_evaluation_read_the_index_too(both: tuple[Path, Path]) -> No
     encoder = Counting()
     with closing(opened(both[1], encoder)) as collection, collection.stored.view() as view:
         remembering = Remembering(reranker_for(view, "late"))
-        passages = stored.StoredPassages(view, np.arange(20))
+        passages = StoredPassages(view, np.arange(20))
         first = remembering.score(QUERIES[0], passages)
         assert remembering.score(QUERIES[0], passages.take([3, 4])).tolist() == first[3:5].tolist()
         assert encoder.passages == 0

@@ -18,7 +18,7 @@ from sonde.indexer.store.kinds import COARSE, FINE, LEVELS, MIDDLE, TOPIC
 from sonde.indexer.store.runs import Item, RunColumns, list_runs
 from sonde.pipelines.evaluate.groups import evaluate_clusters
 from sonde.pipelines.topics.fit import near_level
-from sonde.pipelines.topics.level_runs import _names_inside
+from sonde.pipelines.topics.levels import _names_inside
 
 pytestmark = needs("bertopic", "evoc")
 

@@ -14,10 +14,8 @@ from tiny_training import base, one_thread  # noqa: F401  (fixtures)
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import load_pair_model
 from sonde.pipelines.train import TrainSettings, train_nli
-from sonde.pipelines.train.classifier import PairLearner, new_classifier
-from sonde.pipelines.train.folder import Checkpoint, load_checkpoint, save_checkpoint
-from sonde.pipelines.train.loop import plan_epoch, rate_at, train
-from sonde.pipelines.train.nli import split
+from sonde.pipelines.train.loop import Checkpoint, load_checkpoint, plan_epoch, rate_at, save_checkpoint, train
+from sonde.pipelines.train.nli import PairLearner, new_classifier, split
 from sonde.pipelines.train.pairs import LABELS, Premise, read_pairs
 from sonde.pipelines.train.precision import MasterWeights
 

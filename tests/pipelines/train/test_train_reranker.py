@@ -15,7 +15,7 @@ from tiny_training import base, one_thread  # noqa: F401  (fixtures)
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.pipelines.pairs import load_pair_model
 from sonde.pipelines.train import TrainSettings, train_reranker
-from sonde.pipelines.train.classifier import new_classifier
+from sonde.pipelines.train.nli import new_classifier
 from sonde.pipelines.train.pairs import BETTER, SAME, Premise, TrainingQuery, mine_negatives, read_training_queries
 from sonde.pipelines.train.reranker import RankLearner, rank_quality
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from sonde.pipelines.analysis.appeared import SCALES, Place, _unusual, around, find_places, scored
-from sonde.pipelines.analysis.chance import Batch, chances
+from sonde.pipelines.analysis.statistics import Batch, chances
 from sonde.pipelines.watch.groups import compare_shares
 
 TIMES = 199

@@ -1,7 +1,7 @@
-"""Labels that a text's neighbours and classifiers trained on the other texts doubt.
+"""What embeddings tell of texts: labels that other texts doubt, and texts that are far from all others.
 
-Each text is judged without its own label: by logistic regression on the embeddings, fitted on the other folds without
-the texts that were doubted in a first round, and by a vote of the nearest other texts. Out-of-fold probabilities of the
+A label is judged without being read: by logistic regression on the embeddings, fitted on the other folds without the
+texts that were doubted in a first round, and by a vote of the nearest other texts. Out-of-fold probabilities of the
 given label are the signal of Northcutt, Jiang and Chuang, "Confident Learning", JAIR 2021; to leave out the doubted
 texts and judge again is theirs too. benchmarks/README.md compares the ranking with cleanlab's.
 """
@@ -156,3 +156,38 @@ def _folds(given: np.ndarray, seed: int) -> np.ndarray:
     folds = np.empty(len(given), np.int64)
     folds[order] = np.arange(len(given)) % FOLDS
     return folds
+
+
+AROUND = 10
+FEWEST_TEXTS = 30
+"""Texts below which none is called an outlier."""
+FAR = 3.5
+"""How many robust standard deviations below the middle makes an outlier (Iglewicz and Hoaglin, "How to Detect and
+Handle Outliers", 1993)."""
+NORMAL = 1.4826
+"""The median absolute deviation of a normal distribution times this is its standard deviation."""
+
+
+def outliers(vectors: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the texts whose mean cosine to their nearest others is unusually low, most unusual first.
+
+    Args:
+        vectors: float32 [n, d], of length 1, all different.
+        seed: Of the sample in which neighbours are found, if there are many texts.
+
+    Returns:
+        int64 [m] rows, and float64 [m], 1 minus that cosine: the higher, the farther.
+    """
+    if len(vectors) < FEWEST_TEXTS:
+        return np.zeros(0, np.int64), np.zeros(0)
+    rows = sample_rows(len(vectors), REFERENCE, seed)
+    found, cosines = neighbours(vectors, vectors[rows], AROUND + 1)
+    others = rows[found] != np.arange(len(vectors))[:, None]
+    # A text outside the sample has one neighbour more: the farthest is left out.
+    others &= np.cumsum(others, axis=1) <= AROUND
+    near = np.where(others, cosines, 0).sum(axis=1, dtype=np.float64) / others.sum(axis=1)
+    middle = np.median(near)
+    spread = max(NORMAL * float(np.median(np.abs(near - middle))), 1e-6)
+    far = np.flatnonzero(near < middle - FAR * spread)
+    far = far[np.argsort(near[far], kind="stable")]
+    return far, 1 - near[far]

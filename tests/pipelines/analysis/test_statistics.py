@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, v_measure_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from sonde.pipelines.analysis.agreement import agreement
+from sonde.pipelines.analysis.statistics import agreement
 
 
 @given(st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 4)), min_size=1, max_size=60))

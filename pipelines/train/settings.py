@@ -1,8 +1,58 @@
-"""How a bi-encoder is tuned."""
+"""How models are trained: settings of cross-encoders and of bi-encoders."""
 
 from dataclasses import dataclass
 
-from ....indexer.errors import UsageError
+from ...indexer.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """Settings of one training run; with the same ones and the same data it makes the same weights on one machine.
+
+    Attributes:
+        epochs: Passes over the data.
+        rate: The highest learning rate, reached after the warm-up; it then falls to 0 along a cosine.
+        batch_tokens: Tokens of a batch, padding included.
+        max_tokens: A longer pair is cut, its premise first.
+        warmup: Share of the steps over which the rate rises.
+        decay: Weight decay of AdamW, on matrices only.
+        compare: Weight of the comparison between the hypotheses of one premise, beside the loss of each pair.
+        clip: Longest gradient.
+        seed: Decides the order of the data and the new weights.
+        dtype: "float32", "bfloat16" (weights are kept in float32 beside), or "auto": bfloat16 where the hardware
+            multiplies it fast.
+        save_every: Seconds between checkpoints.
+    """
+
+    epochs: float = 1.0
+    rate: float = 1e-4
+    batch_tokens: int = 2048
+    max_tokens: int = 160
+    warmup: float = 0.06
+    decay: float = 0.01
+    compare: float = 0.5
+    clip: float = 1.0
+    seed: int = 7
+    dtype: str = "auto"
+    save_every: float = 60.0
+
+    def check(self) -> None:
+        """Refuse what cannot be trained with.
+
+        Raises:
+            UsageError: A setting is out of its range; the message names it.
+        """
+        _check_epochs(self.epochs)
+        if not 0 < self.rate <= 1:
+            said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 0.0001 is usual"
+            raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
+        if self.max_tokens < 16 or self.batch_tokens < self.max_tokens:
+            raise UsageError(
+                f"a pair needs at least 16 tokens and a batch at least one pair: {self.max_tokens} and "
+                f"{self.batch_tokens} were given",
+                code="out-of-range", field="max_tokens", value=self.max_tokens,
+            )  # fmt: skip
+        _check_dtype(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +102,7 @@ class BiencoderSettings:
         Raises:
             UsageError: A setting is out of its range; the message names it.
         """
-        if not 0 < self.epochs <= 1000:
-            said = f"epochs must be above 0 and at most 1000, not {self.epochs:g}"
-            raise UsageError(said, code="out-of-range", field="epochs", value=self.epochs)
+        _check_epochs(self.epochs)
         if not 0 < self.highest_rate <= 1:
             said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 5e-5 is usual"
             raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
@@ -73,6 +121,27 @@ class BiencoderSettings:
         if self.cached < 0:
             said = f"a part of a batch holds 1 example or more, or 0 for whole batches, not {self.cached}"
             raise UsageError(said, code="out-of-range", field="cached", value=self.cached)
-        if self.dtype not in ("auto", "float32", "bfloat16"):
-            said = f"training knows auto, float32 and bfloat16, not {self.dtype!r}"
-            raise UsageError(said, code="unknown-option", field="dtype", value=self.dtype)
+        _check_dtype(self.dtype)
+
+
+def check_share(share: float) -> None:
+    """Check how much of the data is held out to measure on.
+
+    Raises:
+        UsageError: It is 0 or less, or more than a half.
+    """
+    if not 0 < share <= 0.5:
+        said = f"the share held out must be above 0 and at most 0.5, not {share:g}"
+        raise UsageError(said, code="out-of-range", field="share", value=share)
+
+
+def _check_epochs(epochs: float) -> None:
+    if not 0 < epochs <= 1000:
+        said = f"epochs must be above 0 and at most 1000, not {epochs:g}"
+        raise UsageError(said, code="out-of-range", field="epochs", value=epochs)
+
+
+def _check_dtype(dtype: str) -> None:
+    if dtype not in ("auto", "float32", "bfloat16"):
+        said = f"training knows auto, float32 and bfloat16, not {dtype!r}"
+        raise UsageError(said, code="unknown-option", field="dtype", value=dtype)

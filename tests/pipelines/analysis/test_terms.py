@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from sonde.pipelines.analysis.counts import Counts
-from sonde.pipelines.analysis.terms import ENOUGH, count_terms
+from sonde.pipelines.analysis.terms import ENOUGH, Counts, count_terms
 
 csr_matrix: Any = sparse.csr_matrix
 WORDS = st.lists(st.sampled_from(["apple", "pear", "fig", "kiwi", "plum", "grape"]), max_size=8).map(" ".join)

@@ -8,7 +8,7 @@ from themes import collection, rows
 
 from sonde.app.api import Collection
 from sonde.indexer.store.runs import Item
-from sonde.pipelines.taxonomy.topic_edits import with_edits
+from sonde.pipelines.taxonomy.making import with_edits
 
 COARSE = [[0, 1, 2], [3, 4]]
 MIDDLE = [[0], [1, 2], [3], [4]]
