@@ -37,7 +37,7 @@ if fits_in_memory():
 
 from small_reviews import encoder, reviews, sonde, unchanged  # noqa: E402, F401  (fixtures)
 
-from sonde.indexer.store.patience import Patience  # noqa: E402
+from sonde.indexer.store.lock import Patience  # noqa: E402
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -61,7 +61,7 @@ LONG_FILES = (
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers in the process of the tests fail at once where another one writes; a test that wants it sets patience."""
-    monkeypatch.setattr("sonde.indexer.store.patience.USUAL", Patience())
+    monkeypatch.setattr("sonde.indexer.store.lock.USUAL", Patience())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from ...indexer.readers.encoding import text_of_table
     from ...indexer.readers.read import present
     from ...indexer.sharded import address_of, is_sharded, lasting_file
-    from ...indexer.sharded.look import last_change, quick_look, remembered_ids
+    from ...indexer.sharded.info import last_change, quick_look, remembered_ids
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
-    from ...indexer.store.lock import being_written
-    from ...indexer.store.patience import Patience, patience
+    from ...indexer.store.lock import Patience, being_written, patience
     from ...indexer.upkeep.delete import remove_collection
     from ...pipelines.cluster import read_candidates
     from ...pipelines.evaluate.per_query import check_per_query, write_per_query
@@ -48,12 +47,11 @@ _HOMES = {
     "indexer.readers.encoding": ("text_of_table",),
     "indexer.readers.read": ("present",),
     "indexer.sharded": ("address_of", "is_sharded", "lasting_file"),
-    "indexer.sharded.look": ("quick_look", "last_change", "remembered_ids"),
+    "indexer.sharded.info": ("quick_look", "last_change", "remembered_ids"),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
-    "indexer.store.lock": ("being_written",),
+    "indexer.store.lock": ("Patience", "being_written", "patience"),
     "indexer.progress": ("notices_to",),
-    "indexer.store.patience": ("Patience", "patience"),
     "indexer.upkeep.delete": ("remove_collection",),
     "pipelines.cluster": ("read_candidates",),
     "pipelines.evaluate.per_query": ("check_per_query", "write_per_query"),

@@ -14,7 +14,7 @@ from ...indexer.errors import Ids, OtherModelError, UsageError
 from ...indexer.progress import Noted, Notify, silent
 from ...indexer.store.collection import check_folder
 from ...indexer.store.fields import Field, type_of, wider_type
-from ...indexer.store.patience import asked
+from ...indexer.store.lock import asked
 from ...indexer.store.runs import columns_of_runs
 from ...indexer.wording import listed
 from .opened import Opened, check_device

@@ -23,9 +23,8 @@ from ..store.documents import document_ids
 from ..store.export import ORIGIN
 from ..store.integrity import sweep
 from ..store.late import want
-from ..store.lock import QUEUE, let_in, writer_lock
+from ..store.lock import AGAIN, QUEUE, Patience, let_in, writer_lock
 from ..store.members import Seen
-from ..store.patience import AGAIN, Patience
 from ..store.retyping import GIVEN_TYPES, Retyped, retype_fields
 from ..store.writing import declare_fields, delete_documents
 from ..wording import counted, shown_id

@@ -17,9 +17,8 @@ from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.late import LATE_BUILT, is_wanted, late_folder, live_passages, uncovered, want
-from ..store.lock import is_awaited, let_in, writer_lock
+from ..store.lock import AGAIN, is_awaited, let_in, writer_lock
 from ..store.passages import passage_texts
-from ..store.patience import AGAIN
 from .chunker import passage_text
 from .late_estimate import report_estimate
 

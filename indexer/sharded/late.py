@@ -18,8 +18,8 @@ from ..store.catalog import Catalog
 from ..store.late import is_wanted, uncovered
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
+from .generations import LEARNED, learned_folder
 from .layout import ShardedGeneration, work_folder
-from .manifest import LEARNED, learned_folder
 from .shard import Action, ShardTask
 from .view import JoinedView
 

@@ -24,11 +24,11 @@ from ..upkeep.verify import Finding, Part, verify, verify_beside_writers, verify
 from ..wording import counted
 from . import COLLECTION, open_stored
 from .beside import beside_folders, compact_beside
-from .bucket import bucket_of
+from .bucket import bucket_of, commit
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
-from .commit import commit
 from .generations import (
+    changed_files,
     committed_generation,
     generation_number,
     has_lost,
@@ -37,10 +37,8 @@ from .generations import (
     rebuilding,
     remove_old_versions,
 )
-from .layout import RUNS, Published, ShardedGeneration, shard_folder
-from .manifest import changed_files
+from .layout import ORDER, RUNS, Published, ShardedGeneration, read_order, shard_folder
 from .model import kept_problem
-from .order import ORDER, read_order
 from .runs import compacted_runs
 from .shard import COMPACTED, Action, ShardTask
 

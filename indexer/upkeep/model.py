@@ -22,9 +22,8 @@ from ..store.derived import ASKED, update_derived
 from ..store.documents import chosen_texts, ids_by_number
 from ..store.exchange import differing, exchange
 from ..store.integrity import sweep
-from ..store.lock import COLLECTION, holder_of, writer_lock
+from ..store.lock import COLLECTION, NONE, holder_of, writer_lock
 from ..store.models import PREVIOUS, OtherModel, model_folder, models_folder, other_models
-from ..store.patience import NONE
 from .delete import delete_chosen
 from .repair import repair
 from .verify import verify

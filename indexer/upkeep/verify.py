@@ -14,6 +14,7 @@ from ..errors import SondeError, WriterBusyError
 from ..files import sha256
 from ..ingest.chunker import passage_text
 from ..late import LateIndex
+from ..small_files import JUDGEMENTS, damaged_lines
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES
 from ..store.collection import StoredCollection
@@ -33,7 +34,6 @@ from ..store.integrity import (
     passage_rows,
 )
 from ..store.late import LATE_BUILT, is_wanted, late_folder
-from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.lock import is_noted, writer_lock
 from ..store.models import PREVIOUS, model_folder
 from ..store.segments import Segment, Segments

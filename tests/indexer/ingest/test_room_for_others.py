@@ -18,8 +18,7 @@ from sonde.indexer.ingest import BuildSettings, index, index_documents, run
 from sonde.indexer.ingest.plan import Batch, Planner
 from sonde.indexer.ingest.report import BuildReport
 from sonde.indexer.store.catalog import Catalog
-from sonde.indexer.store.lock import is_awaited
-from sonde.indexer.store.patience import Patience, patience
+from sonde.indexer.store.lock import Patience, is_awaited, patience
 
 COUNT = 12
 WAIT = 60.0

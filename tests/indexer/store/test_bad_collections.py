@@ -15,9 +15,9 @@ from small_reviews import ROWS, folder_of, lines
 
 import sonde as package
 from sonde.indexer.errors import SondeError
+from sonde.indexer.small_files import LONGEST, sealed_line, sealed_lines
 from sonde.indexer.store import catalog as catalogs
 from sonde.indexer.store.catalog import Catalog, connect_catalog
-from sonde.indexer.store.lines import LONGEST, sealed_line, sealed_lines
 
 COMMANDS = ("info", "verify", "repair", "compact", "export", ("search", "battery"), ("similar", "1"), ("delete", "1"))
 

@@ -15,7 +15,7 @@ import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import Collection, index
-from sonde.indexer.sharded.look import quick_look
+from sonde.indexer.sharded.info import quick_look
 from sonde.indexer.store.catalog import Catalog
 from sonde.indexer.upkeep.delete import compact
 
