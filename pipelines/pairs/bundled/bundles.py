@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ....indexer.encoder.model_folder import weights_digest
 from ....indexer.encoder.models import DEFAULT_MODEL, locate
-from ....indexer.encoder.weights import weights_digest
 from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.files import sha256
 

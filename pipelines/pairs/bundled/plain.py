@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ....indexer.encoder.assembly import MOST_WORKERS, ONNX_BATCH_TOKENS
-from ....indexer.encoder.bert import BertShape, BertWeights
 from ....indexer.encoder.onnx_replica import BertSession
-from ....indexer.encoder.plain import OnCpu
+from ....indexer.encoder.plain import BertShape, BertWeights, OnCpu
 from ....indexer.encoder.settings import cores
 from ....indexer.small_files import read_json
 from ..model import PairScorer
