@@ -113,7 +113,7 @@ def reading_array() -> Iterator[None]:
 JUDGEMENTS = "judgements.jsonl"
 """The file of judgements in a collection's folder."""
 
-_LONGEST_LINE = 1 << 20
+LONGEST_LINE = 1 << 20
 """Bytes of a line; a longer one is damaged."""
 _CHECKSUM = "checksum"
 
@@ -132,7 +132,7 @@ def sealed_lines(path: Path) -> Iterator[dict[str, Any] | None]:
     if not path.exists():
         return
     with path.open("rb") as stream:
-        while line := stream.readline(_LONGEST_LINE):
+        while line := stream.readline(LONGEST_LINE):
             yield _unsealed_line(line) if line.endswith(b"\n") else None
 
 

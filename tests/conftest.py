@@ -50,7 +50,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 LONG_FILES = (
     "test_ui_accessible.py", "test_ui_browser.py", "test_tutorials.py", "test_docs.py", "test_hostile_text.py",
     "test_ui_faults.py", "test_topics.py", "test_offline.py", "test_kill_runs.py", "test_client_page.py",
-    "test_ui_walk.py", "test_kill_model.py", "test_mutations.py", "test_any_history.py", "test_model.py",
+    "test_ui_walk.py", "test_kill_model.py", "test_verify.py", "test_any_history.py", "test_model.py",
     "test_light.py", "test_families.py", "test_evaluate_models.py", "test_levels.py", "test_ui_data.py",
     "test_ui_drawer.py", "test_packed.py", "test_train_biencoder.py", "test_late_index.py", "test_umap_layout.py",
     "test_encoder_int8.py", "test_ui_jobs.py", "test_packaging.py", "test_power_cuts.py", "test_gpu_script.py",

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ...indexer.encoder import canonical_name, load_encoder_for
     from ...indexer.encoder.models import is_local
     from ...indexer.ingest import estimate_source
+    from ...indexer.ingest.estimate import duration
     from ...indexer.ingest.index import encoder_for
-    from ...indexer.ingest.report import duration, size
     from ...indexer.ingest.source import check_origin
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...indexer.store.fields import json_value
     from ...indexer.store.lock import Patience, being_written, patience
     from ...indexer.upkeep.delete import remove_collection
+    from ...indexer.wording import size
     from ...pipelines.cluster import read_candidates
     from ...pipelines.evaluate.per_query import check_per_query, write_per_query
     from ...pipelines.label import NONE_NAME, read_labels
@@ -42,7 +43,7 @@ _HOMES = {
     "indexer.ingest": ("estimate_source",),
     "indexer.ingest.index": ("encoder_for",),
     "indexer.ingest.source": ("check_origin",),
-    "indexer.ingest.report": ("duration", "size"),
+    "indexer.ingest.estimate": ("duration",),
     "indexer.readers": ("preview",),
     "indexer.readers.encoding": ("text_of_table",),
     "indexer.readers.read": ("present",),
@@ -52,6 +53,7 @@ _HOMES = {
     "indexer.store.fields": ("json_value",),
     "indexer.store.lock": ("Patience", "being_written", "patience"),
     "indexer.progress": ("notices_to",),
+    "indexer.wording": ("size",),
     "indexer.upkeep.delete": ("remove_collection",),
     "pipelines.cluster": ("read_candidates",),
     "pipelines.evaluate.per_query": ("check_per_query", "write_per_query"),

@@ -133,7 +133,7 @@ class Upkeep(Opened):
             from ...indexer.sharded.upkeep import compact_sharded
 
             return compact_sharded(cast("ShardedCollection", self.stored), progress)
-        from ...indexer.upkeep.other_models import compact_with_kept
+        from ...indexer.upkeep.model import compact_with_kept
 
         return compact_with_kept(self.path, progress)
 

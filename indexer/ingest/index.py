@@ -25,8 +25,7 @@ from ..store.integrity import sweep
 from ..store.late import want
 from ..store.lock import AGAIN, QUEUE, Patience, let_in, writer_lock
 from ..store.members import Seen
-from ..store.retyping import GIVEN_TYPES, Retyped, retype_fields
-from ..store.writing import declare_fields, delete_documents
+from ..store.writing import GIVEN_TYPES, Retyped, declare_fields, delete_documents, retype_fields
 from ..wording import counted, shown_id
 from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally

@@ -22,8 +22,7 @@ from ..store.collection import StoredCollection
 from ..store.exchange import TUNED, copy_derived, differing, keep_embeddings, take_over
 from ..store.models import HISTORY, PREVIOUS, History, model_folder
 from ..upkeep.delete import compact
-from ..upkeep.model import catch_up
-from ..upkeep.other_models import holds_something, leave_out
+from ..upkeep.model import catch_up, holds_something, leave_out
 from . import COLLECTION
 from .generations import alone, generation_number, newest_generation
 from .layout import ORDER, ShardedGeneration, Sharding, ShardState, read_order, shard_folder, write_order

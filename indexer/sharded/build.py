@@ -14,8 +14,7 @@ from ..encoder import Encoder
 from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg, out_of_range
 from ..files import make_folder, remove_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.columns import KnownColumns, holds_some
-from ..ingest.ids import read_with_ids
+from ..ingest.columns import KnownColumns, holds_some, read_with_ids
 from ..ingest.index import (
     LOCKS,
     encoder_for,

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..ingest import BuildSettings
+from ..ingest.estimate import report_late_estimate
 from ..ingest.late import LateFollower, LateReport, embed_for_late, in_late_batches
-from ..ingest.late_estimate import report_estimate
 from ..late import Codec
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
@@ -46,7 +46,7 @@ def complete_late(
     began = time.monotonic()
     lacking = _lacking(collection)
     if lacking:
-        _report_estimate(collection, notify)
+        _report_late_estimate(collection, notify)
     codec = _codec(collection) if lacking else None
     embedded = 0
     if lacking and codec is None:
@@ -101,12 +101,12 @@ def _lacking(collection: ShardedCollection) -> list[int]:
         return lacking
 
 
-def _report_estimate(collection: ShardedCollection, notify: Notify) -> None:
+def _report_late_estimate(collection: ShardedCollection, notify: Notify) -> None:
     with collection.view() as view:
         alive, count = view.generation.alive, view.catalog.counts()[1]
         if index := view.late:
             count -= int((index.covered(len(alive)) & alive).sum())
-        report_estimate(view.catalog, np.flatnonzero(alive), count, collection.encoder, notify)
+        report_late_estimate(view.catalog, np.flatnonzero(alive), count, collection.encoder, notify)
 
 
 def _codec(collection: ShardedCollection) -> Codec | None:

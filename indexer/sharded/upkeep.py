@@ -18,7 +18,7 @@ from ..store.documents import document_ids, document_numbers, ids_by_number, num
 from ..store.members import documents_in_runs
 from ..store.models import PREVIOUS, model_folder
 from ..upkeep.delete import CompactReport
-from ..upkeep.other_models import compact_kept
+from ..upkeep.model import compact_kept
 from ..upkeep.repair import repair_judgements
 from ..upkeep.verify import Finding, Part, verify, verify_beside_writers, verify_judgements, verify_kept, verify_runs
 from ..wording import counted

@@ -12,10 +12,10 @@ from ..encoder import Tokens
 from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import Chunker
-from ..ingest.commit import Committer
 from ..ingest.late import fill_late
 from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
+from ..ingest.run import Committer
 from ..late import LateWriter
 from ..progress import Notify, silent
 from ..small_files import JUDGEMENTS, damaged_lines, drop_damaged

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...indexer.files import check_target, write_output
 from ...indexer.progress import Notify, silent
-from ...indexer.store.spreadsheets import Formulas
+from ...indexer.store.tabular import Formulas
 from .search import SearchQuality
 
 SUFFIXES = (".csv", ".jsonl")

@@ -8,8 +8,7 @@ from fake_encoder import FakeEncoder
 
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import estimate_source
-from sonde.indexer.ingest.report import START_SECONDS, STORED_PER_BYTE, STORING_SECONDS, estimate
-from sonde.indexer.ingest.survey import survey
+from sonde.indexer.ingest.estimate import START_SECONDS, STORED_PER_BYTE, STORING_SECONDS, estimate, survey
 from sonde.indexer.readers import Reading, read_source
 
 ROWS = [("short" if n < 200 else "a much longer text than that, " * 5).strip() + f" {n}" for n in range(1_000)]
