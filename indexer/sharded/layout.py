@@ -15,7 +15,7 @@ from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..files import write_durably
 from ..small_files import parsed, reading_array, sealed, unsealed
-from ..store.rules import is_types
+from ..store.schema import is_types
 from . import COLLECTION
 from .objects import LocalTruth, Truth
 
