@@ -163,7 +163,7 @@ def _stored(folder: Path) -> Iterator[None]:
 def _let_in(folder: Path, encoder: Encoder) -> None:
     """Wait for the writer that was next, and check that it has left the collection there."""
     try:
-        let_in(folder, AGAIN)
+        let_in(folder)
     except FileNotFoundError:
         raise _moved(folder) from None
     _refuse_another(folder, encoder)

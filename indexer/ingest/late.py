@@ -197,7 +197,7 @@ def build_late(collection: StoredCollection, notify: Notify = silent) -> LateRep
             )
             if whole:
                 return _reported(folder, catalog, encoder, notify, embedded, began)
-        let_in(folder, AGAIN)
+        let_in(folder)
         again = True
 
 

@@ -25,7 +25,7 @@ from ..wording import counted
 from . import COLLECTION, open_stored
 from .beside import beside_folders, compact_beside
 from .bucket import bucket_of, commit
-from .build import Runner, in_turn, run_tasks, version_name
+from .build import run_tasks, version_name
 from .collection import ShardedCollection
 from .generations import (
     changed_files,
@@ -44,10 +44,7 @@ from .shard import COMPACTED, Action, ShardTask
 
 
 def delete_sharded(
-    collection: ShardedCollection,
-    choose: Callable[[Catalog], Sequence[int]],
-    notify: Notify = silent,
-    runner: Runner = in_turn,
+    collection: ShardedCollection, choose: Callable[[Catalog], Sequence[int]], notify: Notify = silent
 ) -> int:
     """Delete the documents whose numbers `choose` returns, all in one commit; return how many there were.
 
@@ -62,11 +59,11 @@ def delete_sharded(
         for id in ids:
             by_shard.setdefault(collection.sharding.shard_of(id), []).append(id)
         tasks = _tasks(collection, base, "delete", by_shard)
-        done = run_tasks(base, tasks, runner, notify=notify) if tasks else []
+        done = run_tasks(base, tasks, notify=notify) if tasks else []
         return sum(each.counts["deleted"] for each in done)
 
 
-def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> CompactReport:
+def compact_sharded(collection: ShardedCollection, notify: Notify = silent) -> CompactReport:
     """Compact every shard, and publish all of them in one commit; then the catalog of runs, and what other models keep.
 
     Versions of the generations before are removed. A search that is reading them goes on with the files that it has
@@ -78,7 +75,7 @@ def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runn
     before = disk_bytes(collection.path)
     with collection.locked() as base:
         tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
-        done = run_tasks(base, tasks, runner, notify=notify)
+        done = run_tasks(base, tasks, notify=notify)
         base = collection.stored_generation
         with collection.view() as view:
             runs = compacted_runs(collection.path, base, lambda ids: numbers_by_id(view.catalog, ids))
@@ -90,7 +87,7 @@ def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runn
     return CompactReport(**counts, disk_before=before, disk=disk_bytes(collection.path))
 
 
-def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> list[str]:
+def repair_sharded(collection: ShardedCollection, notify: Notify = silent) -> list[str]:
     """Rebuild what `verify_sharded` finds broken, all in one commit; return what was done.
 
     Raises:
@@ -106,7 +103,7 @@ def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runne
         tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
         lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
         encoder = collection.encoder if lacking else None
-        done = run_tasks(base, tasks, runner, encoder, notify) if tasks else []
+        done = run_tasks(base, tasks, encoder=encoder, notify=notify) if tasks else []
     said = [f"shard {each.shard:02d}: {line}" for each in done for line in each.said or ("published its files again",)]
     return [*said, *_repaired_runs(collection), *repair_judgements(collection.path)]
 

@@ -133,7 +133,7 @@ def is_awaited(folder: Path) -> bool:
     return False
 
 
-def let_in(folder: Path, wait: Patience) -> None:
+def let_in(folder: Path) -> None:
     """Wait, without the lock, until the writer that is next has it or has given up.
 
     Raises:
@@ -142,7 +142,7 @@ def let_in(folder: Path, wait: Patience) -> None:
     from filelock import FileLock, Timeout
 
     try:
-        with FileLock(folder / QUEUE).acquire(timeout=wait.seconds, poll_interval=_POLL_SECONDS):
+        with FileLock(folder / QUEUE).acquire(timeout=AGAIN.seconds, poll_interval=_POLL_SECONDS):
             pass
     except Timeout:
         raise WriterBusyError(f"other processes keep {folder} busy: run the same command again later") from None

@@ -291,7 +291,7 @@ def _late(view: View) -> Iterator[Finding]:
     yield from (Finding("late", f"the late index is damaged: {problem}") for problem in problems)
 
 
-def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:
+def measured_recall(view: View, ann: AnnIndex) -> float:
     """Return recall@10 of the index against the exact scan over evenly spaced stored vectors; ties count as found."""
     vectors = view.generation.segments
     alive = view.generation.alive[: ann.info.rows]
@@ -299,7 +299,7 @@ def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:
     k = min(10, len(live))
     if not k:
         return 1.0
-    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(probes, len(live))).astype(np.int64)])
+    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(PROBES, len(live))).astype(np.int64)])
     truth, _ = exact_search(vectors, queries, k, rows=live)
     scores, _ = ann.search(queries, k, allowed=alive, vectors=vectors)
     return float((scores >= truth[:, -1:] - 1e-6).mean())

@@ -49,7 +49,7 @@ def test_all_of_a_source_is_counted(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_a_part_of_a_source_is_extrapolated(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sonde.indexer.ingest import survey as module
+    from sonde.indexer.ingest import estimate as module
 
     ticks = iter(range(10_000))
     monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(ticks)))

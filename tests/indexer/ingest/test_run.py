@@ -320,7 +320,7 @@ def test_any_writes_between_the_turns(
         encoder: Any = FakeEncoder()
         kept: dict[str, tuple[str, int] | None] = {}
 
-        def others(folder: Path, _: object) -> None:
+        def others(folder: Path) -> None:
             now = turns.pop(0)
             with Collection.open(folder, encoder=encoder) as collection, patch.context() as quiet:
                 quiet.setattr(run, "is_awaited", lambda _: False)  # a put is a run too
