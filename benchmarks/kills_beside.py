@@ -29,7 +29,7 @@ from sonde.app.api import Collection
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.store.catalog import Catalog
-from sonde.indexer.store.patience import PATIENCE, Patience
+from sonde.indexer.store.lock import PATIENCE, Patience
 
 SOURCE, OWN, KILLS = 400, 20, 8
 WORDS = ["battery", "parcel", "screen", "died", "late", "cracked", "refund", "delivery", "angry", "happy"]

@@ -36,9 +36,9 @@ def give_type(column: str, kind: str) -> str:
     return f"index the file again with a type, such as {_BEGIN}{both}{_END}"
 
 
-def give_column(name: str, column: str = "COLUMN") -> str:
-    """Return how to say which column of a table is `name`, such as `columns={'name': 'Title'}`."""
-    both = _BETWEEN.join(("column", f"columns={ {name: column} }", shlex.quote(f"{name}={column}")))
+def give_column(name: str) -> str:
+    """Return how to say which column of a table is `name`, such as `columns={'name': 'COLUMN'}`."""
+    both = _BETWEEN.join(("column", f"columns={ {name: 'COLUMN'} }", shlex.quote(f"{name}=COLUMN")))
     return f"{_BEGIN}{both}{_END}"
 
 

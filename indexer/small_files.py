@@ -1,4 +1,4 @@
-"""Files of a collection or a model that may be damaged: small ones of JSON, some with a digest, and headers of arrays.
+"""Files of a collection or a model that may be damaged: small ones of JSON, lines of JSON, and headers of arrays.
 
 A collection may come from a stranger, or lie on a failing disk. A sparse file of 3 GB takes no space on the disk, but
 fills the memory when it is read. So a file of JSON is read only if it is small.
@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
+
+from .files import write_durably
 
 LARGEST = 1 << 24
 """Bytes of a file that is read. The largest that Sonde writes, of 1,000 shards, has 0.3 MB."""
@@ -106,3 +108,68 @@ def reading_array() -> Iterator[None]:
     except (EOFError, TypeError, SyntaxError, LookupError, OverflowError, MemoryError, TokenError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise ValueError(reason or type(error).__name__) from None
+
+
+JUDGEMENTS = "judgements.jsonl"
+"""The file of judgements in a collection's folder."""
+
+LONGEST_LINE = 1 << 20
+"""Bytes of a line; a longer one is damaged."""
+_CHECKSUM = "checksum"
+
+
+def sealed_line(values: Mapping[str, Any]) -> bytes:
+    """Return the values as a line of JSON that ends with their checksum."""
+    return json.dumps(dict(values) | {_CHECKSUM: _checksum(values)}, ensure_ascii=False).encode() + b"\n"
+
+
+def sealed_lines(path: Path) -> Iterator[dict[str, Any] | None]:
+    """Yield the values of each line, None for one that is damaged or cut off; none if the file does not exist.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as stream:
+        while line := stream.readline(LONGEST_LINE):
+            yield _unsealed_line(line) if line.endswith(b"\n") else None
+
+
+def damaged_lines(path: Path) -> int:
+    """Return how many lines of a file are damaged.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    return sum(line is None for line in sealed_lines(path))
+
+
+def drop_damaged(path: Path) -> int:
+    """Remove the damaged lines of a file; return how many there were.
+
+    Raises:
+        OSError: The file cannot be read or written.
+    """
+    from filelock import FileLock
+
+    with FileLock(path.with_name(path.name + ".lock")):
+        lines = list(sealed_lines(path))
+        sound = [sealed_line(line) for line in lines if line is not None]
+        if len(sound) < len(lines):
+            write_durably(path, lambda stream: stream.write(b"".join(sound)))
+    return len(lines) - len(sound)
+
+
+def _unsealed_line(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    return found if found.pop(_CHECKSUM, None) == _checksum(found) else None
+
+
+def _checksum(values: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(dict(values), sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -37,7 +37,7 @@ if fits_in_memory():
 
 from small_reviews import encoder, reviews, sonde, unchanged  # noqa: E402, F401  (fixtures)
 
-from sonde.indexer.store.patience import Patience  # noqa: E402
+from sonde.indexer.store.lock import Patience  # noqa: E402
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -50,7 +50,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 LONG_FILES = (
     "test_ui_accessible.py", "test_ui_browser.py", "test_tutorials.py", "test_docs.py", "test_hostile_text.py",
     "test_ui_faults.py", "test_topics.py", "test_offline.py", "test_kill_runs.py", "test_client_page.py",
-    "test_ui_walk.py", "test_kill_model.py", "test_mutations.py", "test_any_history.py", "test_model.py",
+    "test_ui_walk.py", "test_kill_model.py", "test_verify.py", "test_any_history.py", "test_model.py",
     "test_light.py", "test_families.py", "test_evaluate_models.py", "test_levels.py", "test_ui_data.py",
     "test_ui_drawer.py", "test_packed.py", "test_train_biencoder.py", "test_late_index.py", "test_umap.py",
     "test_encoder_int8.py", "test_ui_jobs.py", "test_packaging.py", "test_power_cuts.py", "test_gpu_script.py",
@@ -61,7 +61,7 @@ LONG_FILES = (
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers in the process of the tests fail at once where another one writes; a test that wants it sets patience."""
-    monkeypatch.setattr("sonde.indexer.store.patience.USUAL", Patience())
+    monkeypatch.setattr("sonde.indexer.store.lock.USUAL", Patience())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from ...indexer.encoder import canonical_name, load_encoder_for
     from ...indexer.encoder.models import is_local
     from ...indexer.ingest import estimate_source
+    from ...indexer.ingest.estimate import duration
     from ...indexer.ingest.index import encoder_for
-    from ...indexer.ingest.report import duration, size
     from ...indexer.ingest.source import check_origin
     from ...indexer.progress import notices_to
     from ...indexer.readers import preview
     from ...indexer.readers.encoding import text_of_table
     from ...indexer.readers.read import present
     from ...indexer.sharded import address_of, lasting_file
-    from ...indexer.sharded.look import last_change, quick_look, remembered_ids
+    from ...indexer.sharded.info import last_change, quick_look, remembered_ids
     from ...indexer.store.export import check_export_target
     from ...indexer.store.fields import json_value
-    from ...indexer.store.lock import being_written
-    from ...indexer.store.patience import Patience, patience
+    from ...indexer.store.lock import Patience, being_written, patience
     from ...indexer.upkeep.delete import remove_collection
+    from ...indexer.wording import size
     from ...pipelines.cluster import read_candidates
     from ...pipelines.evaluate.search import check_per_query, write_per_query
     from ...pipelines.label import NONE_NAME, read_labels
@@ -44,17 +44,17 @@ _HOMES = {
     "indexer.ingest": ("estimate_source",),
     "indexer.ingest.index": ("encoder_for",),
     "indexer.ingest.source": ("check_origin",),
-    "indexer.ingest.report": ("duration", "size"),
+    "indexer.ingest.estimate": ("duration",),
     "indexer.readers": ("preview",),
     "indexer.readers.encoding": ("text_of_table",),
     "indexer.readers.read": ("present",),
     "indexer.sharded": ("address_of", "lasting_file"),
-    "indexer.sharded.look": ("quick_look", "last_change", "remembered_ids"),
+    "indexer.sharded.info": ("quick_look", "last_change", "remembered_ids"),
     "indexer.store.export": ("check_export_target",),
     "indexer.store.fields": ("json_value",),
-    "indexer.store.lock": ("being_written",),
+    "indexer.store.lock": ("Patience", "being_written", "patience"),
     "indexer.progress": ("notices_to",),
-    "indexer.store.patience": ("Patience", "patience"),
+    "indexer.wording": ("size",),
     "indexer.upkeep.delete": ("remove_collection",),
     "pipelines.cluster": ("read_candidates",),
     "pipelines.evaluate.search": ("check_per_query", "write_per_query"),

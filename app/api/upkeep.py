@@ -14,7 +14,7 @@ from ...indexer.errors import Ids, OtherModelError, UsageError, arg
 from ...indexer.progress import Noted, Notify, silent
 from ...indexer.store.collection import check_folder
 from ...indexer.store.fields import Field, type_of, wider_type
-from ...indexer.store.patience import asked
+from ...indexer.store.lock import asked
 from ...indexer.store.runs import columns_of_runs
 from ...indexer.wording import listed
 from .opened import Opened, check_device
@@ -136,7 +136,7 @@ class Upkeep(Opened):
             from ...indexer.sharded.upkeep import compact_sharded
 
             return compact_sharded(cast("ShardedCollection", self.stored), progress)
-        from ...indexer.upkeep.other_models import compact_with_kept
+        from ...indexer.upkeep.model import compact_with_kept
 
         return compact_with_kept(self.path, progress)
 

@@ -61,17 +61,17 @@ def to_float32(half: np.ndarray) -> np.ndarray:
     return _WIDE[half.view(np.uint16)]
 
 
-def row_blocks(source: VectorSource, rows: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The vectors of ascending `rows` in blocks of at most `size`, as (rows int64 [m], float32 [m, d]).
+def row_blocks(source: VectorSource, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The vectors of ascending `rows` in blocks of at most `BLOCK`, as (rows int64 [m], float32 [m, d]).
 
     A dense selection is cut out of a sequential pass; a sparse one is gathered.
     """
     if 3 * len(rows) < len(source):
-        for start in range(0, len(rows), size):
-            block = rows[start : start + size]
+        for start in range(0, len(rows), BLOCK):
+            block = rows[start : start + BLOCK]
             yield block, source.read(block)
         return
-    for start, vectors in source.chunks(size):
+    for start, vectors in source.chunks(BLOCK):
         first, last = np.searchsorted(rows, (start, start + len(vectors)))
         if last - first == len(vectors):
             yield rows[first:last], vectors
@@ -117,7 +117,7 @@ def exact_search(
     else:
         wanted = np.arange(len(vectors), dtype=np.int64)
     best = Best(len(queries), k)
-    for block, values in row_blocks(vectors, wanted, BLOCK):
+    for block, values in row_blocks(vectors, wanted):
         for start in range(0, len(queries), 1024):
             part = slice(start, start + 1024)
             query, column = _near_the_top(queries[part], values, best.scores[part, -1], k)

@@ -15,7 +15,7 @@ from ..errors import SondeError
 from ..files import CHECK_DISK, DISK_FAILED, WINDOWS, replace_file, share, sync_file, sync_folder
 from ..small_files import read_json, reading_array
 from .devices import faiss
-from .exact import BLOCK, VectorSource, row_blocks
+from .exact import VectorSource, row_blocks
 from .settings import AnnInfo
 
 
@@ -120,7 +120,7 @@ def _fingerprints(vectors: VectorSource, rows: np.ndarray) -> np.ndarray:
     order = np.argsort(rows, kind="stable")
     hashes = [
         blake2b(vector, digest_size=8).digest()
-        for _, block in row_blocks(vectors, rows[order], BLOCK)
+        for _, block in row_blocks(vectors, rows[order])
         for vector in np.ascontiguousarray(block)
     ]
     result = np.empty(len(rows), dtype=np.uint64)

@@ -7,17 +7,15 @@ from typing import Any
 
 from ..errors import SondeError, UsageError, arg, as_text
 from ..progress import silent
-from .bert import bert_weights
 from .encoder import Encoder
-from .forward import Replica
-from .growth import growth
-from .memory import Notify
+from .forward import Notify, Replica
+from .model_folder import growth
 from .models import Located
 from .onnx_replica import BertSession, OnnxReplica
 from .packed_replica import CudaGraphs, PackedReplica
-from .plain import PlainModel
-from .plain_static import PlainStatic, StaticReplica
+from .plain import PlainModel, bert_weights
 from .settings import EncoderSettings, ModelSpec, cores
+from .static import PlainStatic, StaticReplica
 from .tokenizer import OwnPreprocessing, PlainTokenizer, StaticTokenizer, TextTokenizer, TransformerTokenizer
 
 STATIC_WINDOW = 512

@@ -13,8 +13,8 @@ from .forward import Crew, Replica, plan_batches
 from .model_folder import in_one_line
 from .onnx_replica import OnnxReplica
 from .packed_replica import PackedReplica
-from .plain_static import StaticReplica
 from .settings import ModelSpec, cores
+from .static import StaticReplica
 from .token_vectors import TokenVectors
 from .tokenizer import TextTokenizer, Tokens
 

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from ..errors import MissingExtraError, SondeError, arg
+from .model_folder import cache_folder, new_folder
 from .tokenizer import TransformerTokenizer
-from .weights import cache_folder, new_folder
 
 RECIPE = "1"
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")

@@ -12,16 +12,14 @@ from ..errors import MissingExtraError, SondeError
 from ..small_files import read_json
 from .assembly import assemble_encoder, assemble_packed, assemble_plain, assemble_static, quantize
 from .encoder import Encoder
-from .memory import DeviceFullError, Notify, fitting
-from .model_folder import in_one_line, model_folder
+from .forward import DeviceFullError, Notify, fitting
+from .model_folder import cache_folder, in_one_line, model_folder, new_folder, weights_digest
 from .models import DEFAULT_MODEL, STATIC_MODEL, Located, canonical_name, locate
 from .packed_bert import runs_flash
 from .plain import PlainModel, read_plain
-from .plain_static import read_static
 from .precision import multiplies_in_bfloat16
 from .settings import EncoderSettings, ModelSpec
-from .static import distil, static_digest
-from .weights import cache_folder, new_folder, weights_digest
+from .static import distil, read_static, static_digest
 
 
 def load_encoder(

@@ -1,15 +1,25 @@
-"""A model's folder, which a stranger may have made: checked before a library reads it, and errors in one line."""
+"""A model's folder, which a stranger may have made: checked before a library reads it; its weights and their digest."""
 
+import base64
+import hashlib
+import json
+import math
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SondeError
+from ..files import sync_file
 from ..small_files import LARGEST_OF_MODEL, read_json
 from .settings import LARGEST_DIMENSION
-from .weights import module_folders, weight_files
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
 
 LIMITS: dict[str, tuple[int, int]] = {
     "hidden_size": (1, LARGEST_DIMENSION),
@@ -60,7 +70,7 @@ def model_folder(folder: Path) -> Iterator[None]:
     """
     with in_one_line(f"cannot load the model in {folder}"):
         _check_files(folder)
-        for part in dict.fromkeys([folder, *module_folders(folder)]):
+        for part in dict.fromkeys([folder, *_module_folders(folder)]):
             _check_config(part / "config.json")
             _check_ids(part / "tokenizer.json")
         yield
@@ -68,7 +78,7 @@ def model_folder(folder: Path) -> Iterator[None]:
 
 def _has_own_code(folder: Path) -> bool:
     """Return whether a model's configuration or one of its modules names a class that no library has."""
-    configs = [_read(part / "config.json") for part in (folder, *module_folders(folder))]
+    configs = [_read(part / "config.json") for part in (folder, *_module_folders(folder))]
     if any(isinstance(config, dict) and config.get("auto_map") for config in configs):
         return True
     modules = _read(folder / "modules.json")
@@ -131,3 +141,181 @@ def _check_ids(file: Path) -> None:
     ids += [token["id"] for token in found.get("added_tokens") or ()]
     if ids and not 0 <= min(ids) <= max(ids) <= MOST_TOKENS:
         raise SondeError(f"{file} has ids of tokens from {min(ids)} to {max(ids)}: use 0 to {MOST_TOKENS:,}")
+
+
+def cache_folder() -> Path:
+    """Return $SONDE_CACHE, else $XDG_CACHE_HOME/sonde, else ~/.cache/sonde; it need not exist yet."""
+    if chosen := os.environ.get("SONDE_CACHE"):
+        return Path(chosen).expanduser()
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "sonde"
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `target` which becomes `target` when the block ends well.
+
+    Raises:
+        SondeError: The cache cannot be written.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise SondeError(f"the cache {target.parent} cannot be written ({error}): set SONDE_CACHE") from error
+    try:
+        yield made
+        _publish(made, target)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _publish(made: Path, target: Path) -> None:
+    for path in made.rglob("*"):
+        if path.is_file():
+            sync_file(path)
+    try:
+        made.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def weights_digest(folder: Path) -> str:
+    """Return the SHA-256 of a model's weights: of its one safetensors file, or over the names and digests of several.
+
+    Raises:
+        SondeError: There are no weights, or only pickled ones.
+    """
+    files = weight_files(folder)
+    if len(files) == 1:
+        return file_digest(files[0])
+    lines = [f"{path.relative_to(folder).as_posix()} {file_digest(path)}\n" for path in files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the safetensors files that loading the model reads, in a fixed order.
+
+    Raises:
+        SondeError: There are none, or a part of the model has only pickled weights.
+    """
+    found: list[Path] = []
+    for part in _module_folders(folder):
+        files = [path for path in sorted(part.rglob("*.safetensors")) if not _aside(path.relative_to(part))]
+        if not files and (pickled := _pickled(part)):
+            raise SondeError(
+                f"{pickled} holds pickled weights, which can run code when loaded: use a model saved as safetensors"
+            )
+        found.extend(files)
+    if not found:
+        raise SondeError(f"{folder} holds no model: no model.safetensors in it; give a Sentence-Transformers folder")
+    return list(dict.fromkeys(found))
+
+
+def _aside(path: Path) -> bool:
+    """Whether a file is a training checkpoint or another program's copy."""
+    return any(part.startswith(("checkpoint-", "onnx", "openvino", ".")) for part in path.parts[:-1])
+
+
+def _module_folders(folder: Path) -> Iterator[Path]:
+    """Yield the folder of each module of a model.
+
+    Raises:
+        SondeError: modules.json is damaged, or names a folder outside the model's.
+    """
+    modules = folder / "modules.json"
+    if not modules.is_file():
+        yield folder
+        return
+    try:
+        paths = [str(module["path"]) for module in read_json(modules)]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise SondeError(f"{modules} cannot be read ({error}): the model is damaged, fetch it again") from error
+    for path in paths:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise SondeError(f"{modules} names {path!r}, which is outside the model's folder: use another model")
+        yield folder / path
+
+
+def _pickled(part: Path) -> Path | None:
+    return next((path for pattern in _PICKLED for path in sorted(part.glob(pattern))), None)
+
+
+def file_digest(path: Path) -> str:
+    """Return a file's SHA-256, remembered in the cache folder for as long as its size and time stay the same."""
+    path = path.resolve()
+    state = path.stat()
+    key = hashlib.sha256(f"{path}\n{state.st_size}\n{state.st_mtime_ns}".encode()).hexdigest()
+    known = cache_folder() / "digests" / key
+    with suppress(OSError):
+        digest = known.read_text("ascii")
+        if len(digest) == 64:
+            return digest
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    # A cache that cannot be written costs a tenth of a second at every start and nothing else.
+    with suppress(OSError):
+        known.parent.mkdir(parents=True, exist_ok=True)
+        written = known.with_name(f"{key}.{os.getpid()}")
+        written.write_text(digest, "ascii")
+        written.replace(known)
+    return digest
+
+
+_LARGEST_GROWTH = 64
+"""Known tokenizers stay below 8."""
+_USUAL = {"Precompiled": 18, "ByteLevel": 4}
+"""Characters that SentencePiece's table (NFKC) and bytes in UTF-8 make of one; not counted, once."""
+_TABLE_SIZE = 4
+
+
+def growth(backend: "Tokenizer") -> int:
+    """Return how many characters a tokenizer can make of one, apart from Unicode's own forms.
+
+    Raises:
+        SondeError: It makes too many.
+    """
+    steps = [step for part in (backend.normalizer, backend.pre_tokenizer) for step in _steps(_state(part))]
+    product = math.prod(_factor(step) for step in steps)
+    for kind, usual in _USUAL.items():
+        if any(step["type"] == kind for step in steps):
+            product = -(-product // usual)
+    if product > _LARGEST_GROWTH:
+        said = f"the model's tokenizer can make a text {product:,} times as long; the maximum is {_LARGEST_GROWTH}"
+        raise SondeError(f"{said}: use another model")
+    return max(1, product)
+
+
+def _state(part: Any) -> dict[str, Any]:
+    """Return the settings of a part; {} for none, and for one in Python, which no file can bring."""
+    with suppress(Exception):  # the library has no type of its own for this
+        return json.loads(part.__getstate__())
+    return {}
+
+
+def _steps(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in part.get("normalizers") or part.get("pretokenizers") or ():
+        yield from _steps(each)
+    if "type" in part:
+        yield part
+
+
+def _factor(step: dict[str, Any]) -> int:
+    """Return how many characters a step can make of one."""
+    match step["type"]:
+        case "Replace":
+            length, pattern = len(step["content"]), step["pattern"].get("String")
+            # An expression may match nothing at every place.
+            return max(1, -(-length // len(pattern))) if pattern else 1 + length
+        case "Prepend":
+            return 1 + len(step["prepend"])
+        case "Precompiled":
+            table = base64.b64decode(step["precompiled_charsmap"])
+            pieces = table[_TABLE_SIZE + int.from_bytes(table[:_TABLE_SIZE], "little") :].split(b"\0")
+            return max(1, *(len(piece.decode(errors="replace")) for piece in pieces))
+        case kind:
+            return _USUAL.get(kind, 1)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..errors import SondeError, UsageError, arg
 from ..languages import normalise
+from .model_folder import file_digest
 from .settings import ModelSpec
-from .weights import file_digest
 
 UNWANTED = [
     *("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.onnx"),

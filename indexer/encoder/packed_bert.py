@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .bert import BertShape, bert_weights
-from .plain import PlainModel
+from .plain import BertShape, PlainModel, bert_weights
 from .tokenizer import Tokens
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..progress import silent
-from .memory import Notify, Sparing
+from .forward import Notify, Sparing
 from .packed_bert import PackedBert, Room
 from .plain import PlainModel
 from .token_vectors import TokenVectors, kept_tokens, special_ids

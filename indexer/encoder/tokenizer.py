@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from ..errors import SondeError, UsageError
-from .growth import growth
-from .model_folder import in_one_line
+from .model_folder import growth, in_one_line
 from .settings import cores
 from .word_pieces import WordPieces
 

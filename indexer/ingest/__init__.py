@@ -7,14 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .estimate import Estimate
     from .index import index_documents
-    from .report import BuildReport, BuildSettings, Estimate
+    from .report import BuildReport, BuildSettings
     from .source import estimate_source, index_source
 
 _HOMES = {
     "BuildReport": "report",
     "BuildSettings": "report",
-    "Estimate": "report",
+    "Estimate": "estimate",
     "estimate_source": "source",
     "index_documents": "index",
     "index_source": "source",

@@ -23,11 +23,9 @@ from ..store.documents import document_ids
 from ..store.export import ORIGIN
 from ..store.integrity import sweep
 from ..store.late import want
-from ..store.lock import QUEUE, let_in, writer_lock
+from ..store.lock import AGAIN, QUEUE, Patience, let_in, writer_lock
 from ..store.members import Seen
-from ..store.patience import AGAIN, Patience
-from ..store.retyping import GIVEN_TYPES, Retyped, retype_fields
-from ..store.writing import declare_fields, delete_documents
+from ..store.writing import GIVEN_TYPES, Retyped, declare_fields, delete_documents, retype_fields
 from ..wording import counted, shown_id
 from .plan import key_of, unfit
 from .report import BuildReport, BuildSettings, Tally
@@ -165,7 +163,7 @@ def _stored(folder: Path) -> Iterator[None]:
 def _let_in(folder: Path, encoder: Encoder) -> None:
     """Wait for the writer that was next, and check that it has left the collection there."""
     try:
-        let_in(folder, AGAIN)
+        let_in(folder)
     except FileNotFoundError:
         raise _moved(folder) from None
     _refuse_another(folder, encoder)

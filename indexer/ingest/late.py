@@ -17,11 +17,10 @@ from ..progress import Notify, Progress, silent
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.late import LATE_BUILT, is_wanted, late_folder, live_passages, uncovered, want
-from ..store.lock import is_awaited, let_in, writer_lock
+from ..store.lock import AGAIN, is_awaited, let_in, writer_lock
 from ..store.passages import passage_texts
-from ..store.patience import AGAIN
 from .chunker import passage_text
-from .late_estimate import report_estimate
+from .estimate import report_late_estimate
 
 ENOUGH = 100_000
 """Tokens from which the codec is learned: it waits for them, or for the end of the run."""
@@ -198,7 +197,7 @@ def build_late(collection: StoredCollection, notify: Notify = silent) -> LateRep
             )
             if whole:
                 return _reported(folder, catalog, encoder, notify, embedded, began)
-        let_in(folder, AGAIN)
+        let_in(folder)
         again = True
 
 
@@ -225,7 +224,7 @@ def _fill(
     follower = LateFollower(folder, catalog, encoder)
     rows, digests = uncovered(catalog, _index(late_folder(folder, catalog.epoch()), encoder))
     if not estimated:
-        report_estimate(catalog, rows, len(rows), encoder, notify)
+        report_late_estimate(catalog, rows, len(rows), encoder, notify)
     done = 0
     for some in in_late_batches(len(rows)):
         embed_for_late(follower, rows[some], [digests[place] for place in some.tolist()])

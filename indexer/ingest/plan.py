@@ -164,10 +164,10 @@ PATIENCE = 10.0
 
 
 class Ahead(Generic[T]):
-    """Iterates over `items` in a thread of its own, at most `depth` items ahead; errors come out where they belong."""
+    """Iterates over `items` in a thread of its own, one item ahead; errors come out where they belong."""
 
-    def __init__(self, items: Iterator[T], depth: int = 1) -> None:
-        self._queue: queue.Queue[object] = queue.Queue(depth)
+    def __init__(self, items: Iterator[T]) -> None:
+        self._queue: queue.Queue[object] = queue.Queue(1)
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(items,), name="sonde-planner", daemon=True)

@@ -1,23 +1,21 @@
-"""Settings, estimate and report of an index run."""
+"""Settings and report of an index run, with a note if the model was not trained on the languages of the texts."""
 
 import json
-import time
+import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shlex import quote
 
 from ..ann import AnnSettings
-from ..ann.kinds import bytes_needed, choose_kind
 from ..document import Document, Skipped
-from ..encoder import DEFAULT_MODEL, Encoder
+from ..encoder import DEFAULT_MODEL, ModelSpec
+from ..encoder.models import known_languages
 from ..errors import NothingToIndexError, UsageError, out_of_range, unknown_option
-from ..languages import normalise
+from ..languages import detect, english_name, normalise
 from ..non_answers import NonAnswersMet
-from ..wording import counted, shown_id, size
-from .chunker import Chunker
-from .languages_met import LanguagesMet
+from ..wording import counted, either, shown_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,90 +78,6 @@ class BuildSettings:
     def model_name(self) -> str:
         """The model's name, with the default filled in."""
         return DEFAULT_MODEL if self.model is None else self.model
-
-
-PROBE_DOCUMENTS = 64
-GLANCE_DOCUMENTS = 6
-"""Enough to tell a short run, whose probe would be a good part of the work, from one that is worth probing."""
-LONG_RUN_SECONDS = 60.0
-START_SECONDS = 0.5
-"""What any run takes: making the collection, the first commit, and trying the index."""
-STORING_SECONDS = 0.00013
-"""What storing a passage takes: catalog, lexical index and FAISS index. Measured with 20,000 and 500,000 short texts
-and the static model on 2 idle cores; on busy ones it takes up to three times as long."""
-STORED_PER_BYTE, STORED_PER_ROW = 1.4, 200
-"""Bytes on the disk for a byte of text and for a passage, in the catalog and the lexical index. Measured with four
-collections of 1,460 to 100,000 texts, within a twentieth."""
-INDEX_BYTES_PER_ROW = 300
-"""Links of the graph and postings of the lexical index, beside the vectors and the texts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Wall-clock seconds, peak memory beyond the model and disk, both in bytes, for `documents` documents."""
-
-    documents: int
-    passages: int
-    seconds: float
-    memory: int
-    disk: int
-
-    @property
-    def long(self) -> bool:
-        """Whether the run is long enough to say so before it starts."""
-        return self.seconds > LONG_RUN_SECONDS
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the estimate as JSON values."""
-        return asdict(self)
-
-    def describe(self) -> str:
-        """Return the estimate as one line."""
-        return (
-            f"about {counted(self.documents, 'document')} in {counted(self.passages, 'passage')}: "
-            f"{duration(self.seconds)}, {size(self.memory)} of memory besides the model, {size(self.disk)} of disk"
-        )
-
-
-def estimate(
-    sample: Sequence[Document], documents: int, encoder: Encoder, count: int = PROBE_DOCUMENTS, *,
-    characters: int | None = None, reading: float = 0.0,
-) -> Estimate:  # fmt: skip
-    """Embed the first `count` documents of `sample` and extrapolate to `documents` documents.
-
-    Args:
-        sample: Documents of the source.
-        documents: Number of documents in the source.
-        encoder: The bi-encoder.
-        count: Number of documents to embed.
-        characters: Of all texts and titles of the source, if known: longer texts take longer.
-        reading: Seconds that it takes to read the source.
-    """
-    probe = [document for document in sample[:count] if document.text.strip() or document.title.strip()]
-    chunker = Chunker(encoder)
-    passages, seconds = [], 0.0
-    for _ in range(2):  # the first pass over the same texts is much slower
-        began = time.perf_counter()
-        passages = [passage for split in chunker.split(probe) for passage in split]
-        encoder.encode([passage.tokens for passage in passages])
-        seconds = time.perf_counter() - began
-    scale = documents / max(len(probe), 1)
-    probed = sum(len(document.title) + len(document.text) for document in probe)
-    longer = scale if characters is None else characters / max(probed, 1)
-    rows = round(len(passages) * scale)
-    text = sum(len(document.text.encode()) + len(document.title.encode()) for document in probe) * longer
-    vectors = rows * encoder.spec.dimension
-    memory = vectors * 4 + rows * INDEX_BYTES_PER_ROW
-    index = bytes_needed(choose_kind(AnnSettings(), encoder.spec.dimension, rows)[0], encoder.spec.dimension, rows)
-    disk = round(text * STORED_PER_BYTE + rows * STORED_PER_ROW + vectors * 2 + index)
-    return Estimate(documents, rows, START_SECONDS + seconds * longer + rows * STORING_SECONDS + reading, memory, disk)
-
-
-def duration(seconds: float) -> str:
-    """Return seconds in words: "40 s", "12 min", "3.5 h"."""
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
 REASONS = 3
@@ -230,6 +144,98 @@ class BuildReport:
         found = asdict(self)
         found["skipped_file"] = str(self.skipped_file) if self.skipped_file else None
         return found
+
+
+FEWEST = 20
+"""Documents without a language of their own below which it is not detected: a small update must stay quick."""
+SAMPLE, CHARACTERS = 100, 500
+"""Texts whose language is detected, and how much of each is read."""
+SURE = 10
+"""Texts whose language is sure, below which the language of the collection counts for all."""
+SHARE = 0.1
+"""Least share of a run's documents in languages unknown to the model for which a note is shown."""
+MULTILINGUAL = "intfloat/multilingual-e5-small"
+"""The model that the note names, and docs/crosslingual.md."""
+_LANGUAGES_NAMED = 3
+"""Languages that a sentence names, at most."""
+
+
+class LanguagesMet:
+    """Counts documents by language, and keeps a random sample of the texts without a stated language.
+
+    Every text has the same chance to be in the sample (Vitter, "Random Sampling with a Reservoir", 1985). Every tenth
+    text would not do: sources may alternate between languages.
+    """
+
+    def __init__(self) -> None:
+        self.named: Counter[str] = Counter()
+        self.unnamed = 0
+        self.sample: list[str] = []
+        self._chance = random.Random(0)
+
+    def see(self, document: Document) -> None:
+        """Count a document that is new or has changed."""
+        if document.language:
+            self.named[document.language] += 1
+            return
+        self.unnamed += 1
+        place = len(self.sample) if len(self.sample) < SAMPLE else self._chance.randrange(self.unnamed)
+        if place < SAMPLE:
+            self.sample[place : place + 1] = [(document.text or document.title)[:CHARACTERS]]
+
+    def note(self, spec: ModelSpec, folder: Path, usual: str | None, given: bool) -> str | None:
+        """Return a sentence if the model was not trained on the language of many documents, else None.
+
+        Args:
+            spec: The model. If its languages are not known, there is nothing to say.
+            folder: The collection, for the command that changes its model.
+            usual: The language of documents that have none of their own; None if it is not known.
+            given: Whether the user has named it, so that it need not be detected.
+        """
+        total = self.named.total() + self.unnamed
+        known = known_languages(spec) if total else None
+        if known is None:
+            return None
+        counts, estimated = self._counts(usual, given)
+        foreign = [(code, count) for code, count in counts.most_common() if code not in known]
+        affected = round(sum(count for _, count in foreign))
+        if affected < max(1.0, SHARE * total):
+            return None
+        many = f"about {affected / total:.0%}" if estimated else f"{affected:,}"
+        verb = "is" if affected == 1 and not estimated else "are"
+        which = f"{many} of {total:,} documents {verb}" if total > 1 else "the document is"
+        return (
+            f"{which} in {_either([code for code, _ in foreign])}; the model {spec.name} was trained on "
+            f"{_trained_on(known)}: `sonde model {quote(str(folder))} --to {MULTILINGUAL}` changes the model"
+        )
+
+    def _counts(self, usual: str | None, given: bool) -> tuple[Counter[str], bool]:
+        """Return how many documents each language has, and whether that is an estimate."""
+        found = Counter(self.named)
+        shares = None if given or self.unnamed < FEWEST else _shares(self.sample)
+        if shares is None:
+            if usual and self.unnamed:
+                found[usual] += self.unnamed
+            return found, False
+        for code, share in shares.items():
+            found[code] += round(share * self.unnamed)
+        return found, any(share < 1 for share in shares.values())
+
+
+def _shares(texts: list[str]) -> Mapping[str, float] | None:
+    """Return the share of each language among the texts whose language is sure; None if too few are."""
+    found = [code for text in texts if (code := detect([text]))]
+    return {code: count / len(found) for code, count in Counter(found).items()} if len(found) >= SURE else None
+
+
+def _either(codes: Sequence[str]) -> str:
+    names, more = [english_name(code) for code in codes[:_LANGUAGES_NAMED]], len(codes) - _LANGUAGES_NAMED
+    return f"{', '.join(names)} or {counted(more, 'other language')}" if more > 0 else either(names)
+
+
+def _trained_on(known: frozenset[str]) -> str:
+    names = sorted(english_name(code) for code in known)
+    return " and ".join(names) if len(names) <= _LANGUAGES_NAMED else f"{len(names)} others"
 
 
 UNREPORTED = ("file", "shown", "languages", "non_answers", "recoded")

@@ -21,12 +21,11 @@ from ..store.documents import filled_fields
 from ..store.export import ORIGIN, is_origin
 from ..store.late import is_wanted, uncovered
 from ..wording import counted, listed, on_one_line
-from .columns import KnownColumns, known_columns
-from .ids import read_with_ids
+from .columns import KnownColumns, known_columns, read_with_ids
+from .estimate import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, SURVEY_SECONDS, Estimate, estimate, survey
 from .index import encoder_for, index_documents, refuse_wrong_source
 from .late import build_late
-from .report import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, BuildReport, BuildSettings, Estimate, estimate
-from .survey import SECONDS, survey
+from .report import BuildReport, BuildSettings
 
 LANGUAGE_SAMPLE = 200
 
@@ -244,7 +243,7 @@ def estimate_source(
         encoder = _in_the_best_precision(encoder, sample, settings, notify)  # as the run would
     if documents is not None:
         return estimate(sample, documents, encoder)
-    limit = math.inf if reading.once else SECONDS  # standard input is used for nothing else
+    limit = math.inf if reading.once else SURVEY_SECONDS  # standard input is used for nothing else
     return _estimate(reading, encoder, limit) or estimate(sample, len(sample), encoder)
 
 
@@ -268,7 +267,7 @@ def _looks_long(reading: Reading, sample: list[Document], encoder: Encoder) -> b
     return estimate(sample, documents, encoder, GLANCE_DOCUMENTS).seconds > LONG_RUN_SECONDS / 2
 
 
-def _estimate(reading: Reading, encoder: Encoder, limit: float = SECONDS) -> Estimate | None:
+def _estimate(reading: Reading, encoder: Encoder, limit: float = SURVEY_SECONDS) -> Estimate | None:
     """Return the estimate for the whole source, looked at for at most `limit` seconds; None if it has no document."""
     found = survey(reading, PROBE_DOCUMENTS, limit)
     if not found.sample:

@@ -1,8 +1,7 @@
 """The late index: compressed token embeddings of passages, derived from their texts and rebuildable."""
 
 from .codec import LEAST, Codec, Rarity, token_rows
-from .files import LateInfo
-from .index import REPAIR, LateIndex, key, one_thread_each
+from .index import REPAIR, LateIndex, LateInfo, key, one_thread_each
 from .writer import LateWriter
 
 __all__ = [

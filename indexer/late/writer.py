@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import SondeError
 from ..files import make_folder, sha256, write_durably
 from .codec import Codec
-from .files import (
+from .index import (
     CODEC,
     INFO,
     RARITY,

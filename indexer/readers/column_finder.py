@@ -1,4 +1,4 @@
-"""Finding the text, title, id and language among the columns, by what the user named, by name and by content."""
+"""Finding the text, title, id and language among the columns, and what is told of the values of the others."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -8,11 +8,10 @@ from statistics import fmean
 from ..document import Document, Value
 from ..errors import SondeError, UsageError, arg, did_you_mean
 from ..wording import listed, on_one_line
-from .cell_parsers import real
+from .cell_parsers import NOTHING, real, usual_sign, without_sign
 from .coercion import Coerced, check_fit, coerced, known_form
-from .column_types import ColumnType, decide_type, looks_like_dates
+from .column_types import ColumnType, decide_type, kind_of, looks_like_dates
 from .columns import LANGUAGE, Columns, ends_as_code, id_rank, names_code, normalised_name, text_rank, title_rank
-from .slips import in_thousands, nearly_type, two_spellings
 from .source import ReadOptions, Row
 from .values import cell_text, natural
 
@@ -87,13 +86,13 @@ def find_columns(rows: Sequence[Row], options: ReadOptions, textual: bool, note:
     types |= {name: kind for name, kind in given.items() if name not in taken}
     metadata = {name: kind.kind for name, kind in types.items()}
     texts = [name for name, kind in metadata.items() if kind == "text" and name not in given]
-    nearly = {name: found for name in texts if (found := nearly_type(name, profiles[name].values))}
+    nearly = {name: found for name in texts if (found := _nearly_type(name, profiles[name].values))}
     dates = tuple(name for name in texts if name not in nearly and looks_like_dates(profiles[name].values))
     reals = [name for name, kind in metadata.items() if kind == "real" and textual and name not in given]
-    merged = {name: both for name in reals if (both := two_spellings(profiles[name].values))}
+    merged = {name: both for name in reals if (both := _two_spellings(profiles[name].values))}
     plain = [name for name in reals if not types[name].form]
     plain += [name for name in options.type if name in types and types[name].form == "real"]
-    points = {name: one for name in plain if (one := in_thousands(profiles[name].values))}
+    points = {name: one for name in plain if (one := _in_thousands(profiles[name].values))}
     columns = Columns(
         text, roles["title"], roles["id"], roles["language"], metadata, reasons, note, dates, nearly, merged, points
     )
@@ -303,3 +302,59 @@ def _is_code(profile: Profile) -> bool:
 
 def _is_no_prose(profile: Profile) -> bool:
     return all(_NO_PROSE.fullmatch(cell_text(value)) for value in profile.values if value is not None)
+
+
+_NEARLY = 0.9
+_FEWEST_OF_TYPE = 10
+"""Values of a type, as a share and in number, beside which the others of the column look like slips."""
+_ZEROS_BEFORE = re.compile(r"-?0\d+")
+"""A number with zeros before it."""
+_GROUPS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}|-?(0|[1-9]\d{0,2})")
+"""A number whose point can separate thousands, or one that has none."""
+
+
+def _nearly_type(name: str, values: Sequence[Value]) -> tuple[str, str] | None:
+    """Return the type of nearly all values of a column of text, and the first other value; None if it is mixed.
+
+    Args:
+        name: Of the column.
+        values: A sample of its `natural` values.
+    """
+    present = [value for value in values if cell_text(value).strip()]
+    if any(isinstance(value, str) and _ZEROS_BEFORE.fullmatch(value.strip()) for value in present):
+        return None
+    kinds = ("boolean", "integer", "real", "date") if looks_like_dates(values) else ("boolean", "integer", "real")
+    others = {kind: odd for kind in kinds if (odd := _others(name, kind, present)) is not None}
+    if not others:
+        return None
+    kind = min(others, key=lambda each: len(others[each]))
+    odd = others[kind]
+    few = len(present) - len(odd) >= max(_FEWEST_OF_TYPE, _NEARLY * len(present))
+    return (kind, odd[0]) if odd and few else None
+
+
+def _others(name: str, kind: str, values: Sequence[Value]) -> list[str] | None:
+    """Return the values that are not of a type; None if it has several ways to read them."""
+    try:
+        found = coerced(name, kind, values, signs=False)
+    except UsageError:
+        return None
+    return [cell_text(value).strip() for value in values if kind_of(found.value(value)) != kind]
+
+
+def _two_spellings(values: Sequence[Value]) -> tuple[str, str] | None:
+    """Return two strings that are the same real number but for zeros at the end, such as 1.1 and 1.10; None if none."""
+    seen: dict[str, str] = {}
+    for text in dict.fromkeys(value.strip() for value in values if isinstance(value, str) and "." in value):
+        if seen.setdefault(text.rstrip("0"), text) != text:
+            return seen[text.rstrip("0")], text
+    return None
+
+
+def _in_thousands(values: Sequence[Value]) -> str | None:
+    """Return the first string such as 1.234, if the points of all numbers may separate thousands; None otherwise."""
+    present = [value for value in values if value is not None and cell_text(value).strip().lower() not in NOTHING]
+    texts = [value.strip() for value in present if isinstance(value, str)]
+    sign = usual_sign(texts)
+    numbers = [without_sign(text, sign) for text in texts] if len(texts) == len(present) else []
+    return next((each for each in numbers if "." in each), None) if all(map(_GROUPS.fullmatch, numbers)) else None

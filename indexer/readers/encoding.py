@@ -249,8 +249,8 @@ def _is_central_european(high: bytes) -> bool:
     return covered >= _COVERED * len(letters) and proven > _PROVEN * len(letters)
 
 
-def _lines_beyond_ascii(sample: bytes, limit: int = 1 << 16) -> Iterator[bytes]:
-    taken = 0
+def _lines_beyond_ascii(sample: bytes) -> Iterator[bytes]:
+    limit, taken = 1 << 16, 0
     for line in sample.splitlines():
         if not line.isascii() and taken < limit:
             taken += len(line)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingExtraError, SondeError, UsageError, did_you_mean
 from ..wording import counted, listed
 from .bytestream import ByteStream
-from .delimited import column_names
+from .delimited import LINES, column_names, sheet_start
 from .source import Item, Meter, ReadOptions, Row, Source, row_of
-from .table_start import LINES, sheet_start
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,14 +22,11 @@ from ..store.collection import StoredCollection
 from ..store.exchange import TUNED, copy_derived, differing, keep_embeddings, take_over
 from ..store.models import HISTORY, PREVIOUS, History, model_folder
 from ..upkeep.delete import compact
-from ..upkeep.model import catch_up
-from ..upkeep.other_models import holds_something, leave_out
+from ..upkeep.model import catch_up, holds_something, leave_out
 from . import COLLECTION
-from .generations import generation_number, newest_generation
-from .layout import ShardedGeneration, Sharding, ShardState, shard_folder
-from .manifest import alone
+from .generations import alone, generation_number, newest_generation
+from .layout import ORDER, ShardedGeneration, Sharding, ShardState, read_order, shard_folder, write_order
 from .objects import LocalTruth
-from .order import ORDER, read_order, write_order
 
 if TYPE_CHECKING:
     from .shard import ShardTask

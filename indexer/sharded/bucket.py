@@ -1,4 +1,4 @@
-"""A sharded collection in an object store (S3), and its copy in a local folder.
+"""A sharded collection in an object store (S3) with its copy in a local folder, and the commit of any generation.
 
 The store holds the truth. A reader brings its copy up to the newest generation and opens that. A writer builds in the
 copy, uploads the versions of the shards that changed, and creates the generation's file: the store refuses it if
@@ -16,9 +16,8 @@ from ..errors import SondeError, WriterBusyError
 from ..files import link_or_copy, make_folder, remove_folder, sha256, sync_folder
 from ..store.lock import unfinished
 from . import COLLECTION, address_of
-from .generations import FIRST, KEPT, REMEMBERED, generation_names, newest_generation
+from .generations import FIRST, KEPT, MANIFEST, REMEMBERED, files_in, generation_names, has_manifest, newest_generation
 from .layout import DIGITS, RUNS, Published, ShardedGeneration
-from .manifest import MANIFEST, files_in, has_manifest
 from .objects import LocalTruth, Objects, store_errors
 
 CACHE = "SONDE_CACHE"
@@ -234,6 +233,22 @@ def opened_copy(path: str | Path) -> Path | None:
     if newest_generation(LocalTruth(folder), folder) is None:
         raise unfinished(address)
     return folder
+
+
+def commit(folder: Path, new: ShardedGeneration) -> None:
+    """Make a generation the newest one; what it consists of must be there.
+
+    Raises:
+        WriterBusyError: Another run committed first.
+        SondeError: The object store of the collection does not answer.
+    """
+    if bucket := bucket_of(folder):
+        bucket.publish(new)
+    if not LocalTruth(folder).create(new.name, new.to_bytes()):
+        raise WriterBusyError(
+            f"another command committed generation {new.number} of {folder} first: this one committed nothing; "
+            "run the same command again"
+        )
 
 
 def _place(name: str, state: Published) -> str:

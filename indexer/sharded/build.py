@@ -11,19 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..encoder import Encoder
-from ..errors import (
-    Message,
-    OtherModelError,
-    SondeError,
-    UsageError,
-    WriterBusyError,
-    arg,
-    out_of_range,
-)
+from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg, out_of_range
 from ..files import make_folder, remove_folder, write_durably
 from ..ingest import BuildReport, BuildSettings
-from ..ingest.columns import KnownColumns, holds_some
-from ..ingest.ids import read_with_ids
+from ..ingest.columns import KnownColumns, holds_some, read_with_ids
 from ..ingest.index import (
     LOCKS,
     encoder_for,
@@ -46,35 +37,33 @@ from ..ingest.source import (
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
-from ..store.lock import no_collection, writer_lock
-from ..store.patience import Patience
+from ..store.lock import Patience, no_collection, writer_lock
 from ..wording import counted, on_one_line
 from . import COLLECTION, is_sharded
-from .bucket import bucket_of
-from .commit import commit
+from .bucket import bucket_of, commit
 from .generations import (
+    LEARNED,
     committed_generation,
     current_sharding,
     read_note,
     refuse_lost_shards,
     remove_old_versions,
 )
-from .layout import (
-    DIGITS,
-    MOST_SHARDS,
-    ShardedGeneration,
-    Sharding,
-    ShardState,
-    coming_note,
-    shard_folder,
-    work_folder,
-)
-from .manifest import LEARNED
+from .layout import DIGITS, MOST_SHARDS, ShardedGeneration, Sharding, ShardState, coming_note, shard_folder, work_folder
 from .objects import LocalTruth
-from .rebuild import nothing_lost, refuse_other_source, say_rebuilt, with_former_places, without_lost_shards
 from .runs import ChangeRuns, known_columns_of_runs, runs_after
 from .shard import COUNTS, ShardDone, ShardTask, build_shard
-from .spool import Spool, spools, vanished, write_spool
+from .spool import (
+    Spool,
+    nothing_lost,
+    refuse_other_source,
+    say_rebuilt,
+    spools,
+    vanished,
+    with_former_places,
+    without_lost_shards,
+    write_spool,
+)
 
 Runner = Callable[[Sequence[ShardTask], Encoder | None, Notify], Iterator[ShardDone]]
 """Runs the tasks of one run, in any order and place, and yields what each did."""

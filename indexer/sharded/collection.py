@@ -16,11 +16,9 @@ from ..store.joined import JoinedCatalog, Numbers
 from ..store.lock import no_collection, refuse_links, unfinished, writer_lock
 from ..store.view import View
 from . import COLLECTION
-from .bucket import bucket_of
-from .commit import commit
+from .bucket import bucket_of, commit
 from .generations import committed_generation, generation_number, lost_shard, remove_old_versions
-from .layout import RUNS, ShardedGeneration, Sharding
-from .order import ORDER, read_order
+from .layout import ORDER, RUNS, ShardedGeneration, Sharding, read_order
 from .runs import changed_runs
 from .view import JoinedGeneration, JoinedView
 

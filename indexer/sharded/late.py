@@ -10,21 +10,21 @@ import numpy as np
 
 from ..encoder import Encoder
 from ..ingest import BuildSettings
+from ..ingest.estimate import report_late_estimate
 from ..ingest.late import LateFollower, LateReport, embed_for_late, in_late_batches
-from ..ingest.late_estimate import report_estimate
 from ..late import Codec
 from ..progress import Notify, silent
 from ..store.catalog import Catalog
 from ..store.late import is_wanted, uncovered
 from .build import Runner, in_turn, run_tasks, version_name
 from .collection import ShardedCollection
+from .generations import LEARNED, learned_folder
 from .layout import ShardedGeneration, work_folder
-from .manifest import LEARNED, learned_folder
 from .shard import Action, ShardTask
 from .view import JoinedView
 
 
-def build_late_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> LateReport:
+def build_late_sharded(collection: ShardedCollection, notify: Notify = silent) -> LateReport:
     """Embed the tokens that the late index of a sharded collection lacks, in one commit; keep one from now on.
 
     If it is killed, the same call continues after the last batch.
@@ -33,10 +33,10 @@ def build_late_sharded(collection: ShardedCollection, notify: Notify = silent, r
         SondeError: Another process is writing, the disk is full, or the model is not available or has no tokens.
     """
     with collection.locked() as base:
-        return complete_late(collection, base, notify, runner)
+        return _complete(collection, base, notify)
 
 
-def complete_late(
+def _complete(
     collection: ShardedCollection, base: ShardedGeneration, notify: Notify = silent, runner: Runner = in_turn
 ) -> LateReport:
     """Do the work of `build_late_sharded`; the caller holds the writer lock.
@@ -46,7 +46,7 @@ def complete_late(
     began = time.monotonic()
     lacking = _lacking(collection)
     if lacking:
-        _report_estimate(collection, notify)
+        _report_late_estimate(collection, notify)
     codec = _codec(collection) if lacking else None
     embedded = 0
     if lacking and codec is None:
@@ -59,7 +59,7 @@ def complete_late(
     return _report(collection, embedded, time.monotonic() - began)
 
 
-def remove_late_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> LateReport:
+def remove_late_sharded(collection: ShardedCollection, notify: Notify = silent) -> LateReport:
     """Remove the late index of all shards in one commit, and keep none from now on.
 
     Raises:
@@ -68,7 +68,7 @@ def remove_late_sharded(collection: ShardedCollection, notify: Notify = silent, 
     with collection.locked() as base:
         wanted = [shard for shard in collection.shards if _wanted(collection, shard)]
         if wanted:
-            run_tasks(base, _tasks(collection, base, "without late", "", wanted, None), runner, notify=notify)
+            run_tasks(base, _tasks(collection, base, "without late", "", wanted, None), notify=notify)
     return replace(_report(collection, 0, 0.0), removed=bool(wanted))
 
 
@@ -79,7 +79,7 @@ def late_after_run(
     collection = ShardedCollection.open(folder, encoder=encoder)
     with closing(collection):
         if wanted or any(_wanted(collection, shard) for shard in collection.shards):
-            complete_late(collection, collection.stored_generation, notify, runner)
+            _complete(collection, collection.stored_generation, notify, runner)
 
 
 def _wanted(collection: ShardedCollection, shard: int) -> bool:
@@ -101,12 +101,12 @@ def _lacking(collection: ShardedCollection) -> list[int]:
         return lacking
 
 
-def _report_estimate(collection: ShardedCollection, notify: Notify) -> None:
+def _report_late_estimate(collection: ShardedCollection, notify: Notify) -> None:
     with collection.view() as view:
         alive, count = view.generation.alive, view.catalog.counts()[1]
         if index := view.late:
             count -= int((index.covered(len(alive)) & alive).sum())
-        report_estimate(view.catalog, np.flatnonzero(alive), count, collection.encoder, notify)
+        report_late_estimate(view.catalog, np.flatnonzero(alive), count, collection.encoder, notify)
 
 
 def _codec(collection: ShardedCollection) -> Codec | None:

@@ -1,31 +1,40 @@
 """What a sharded collection's own files say: `collection.json` and one file for each generation."""
 
 import hashlib
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from ..document import TYPES
 from ..encoder import ModelSpec
 from ..errors import SondeError
-from ..small_files import parsed, sealed, unsealed
-from ..store.rules import is_types
+from ..files import write_durably
+from ..small_files import parsed, reading_array, sealed, unsealed
+from ..store.schema import is_types
 from . import COLLECTION
 from .objects import LocalTruth, Truth
-from .order import MOST_READ
 
 FORMAT = 2
 FORMAT_WITH_MODEL = 3
 """Of a generation with another model than `collection.json`, so that an older Sonde does not read it."""
 MOST_SHARDS = 1_000
+MOST_READ = 2**52
+"""Documents that can ever be read: their numbers, times the number of shards, stay below 2^63."""
 RUNS = "runs"
 """The folder of the versions of the runs' catalog."""
 DIGITS = len("000000")
 """The first characters of a version's name, which tell the generation; the others tell the run."""
 VERSION = re.compile(r"\d{6}-[0-9a-z]{1,40}")
 """The name of a version of a shard, or of the runs' catalog."""
+ORDER = "order.npy"
+"""The file of the order in which a shard's passages were added; it ends with its own digest."""
+_HEADER = 4096
+"""Bytes that the header of a .npy file and the digest have at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,3 +266,50 @@ def _is_whole(value: object, least: int, most: int) -> bool:
 def _damaged(path: Path, error: Exception) -> SondeError:
     reason = f"{type(error).__name__}: {error}"
     return SondeError(f"{path} is damaged ({reason}): restore the collection from a backup", code="damaged")
+
+
+def read_order(path: Path, rows: int, advice: str = "restore the collection from a backup") -> np.ndarray:
+    """Return int64 [rows], ascending: when each passage came.
+
+    Args:
+        path: The file.
+        rows: How many passages the shard has, deleted ones included: the file may have fewer, not more.
+        advice: What to do if it is damaged.
+
+    Raises:
+        FileNotFoundError: There is none.
+        SondeError: It is damaged.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(most := rows * 8 + _HEADER)
+        if len(content) == most:
+            raise ValueError(f"it lists more than the {rows:,} passages of the shard")
+        found, rest = _array(content)
+        if found.dtype != np.int64 or found.ndim != 1:
+            raise ValueError(f"it holds {found.dtype} {found.shape}")
+        if rest and hashlib.sha256(content[: len(content) - len(rest)]).digest() != rest:  # an earlier Sonde wrote none
+            raise ValueError("its content does not match its digest")
+        if len(found) > rows or (np.diff(found, prepend=0) < 0).any() or (found >= MOST_READ).any():
+            raise ValueError("its places are not those of the passages")
+        return found
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise SondeError(f"{path} is damaged ({error}): {advice}", code="damaged") from None
+
+
+def write_order(path: Path, order: np.ndarray) -> None:
+    """Write int64 [rows], ascending, with the digest."""
+    out = io.BytesIO()
+    np.save(out, order.astype(np.int64, copy=False))
+    content = out.getvalue()
+    write_durably(path, lambda stream: stream.write(content + hashlib.sha256(content).digest()))
+
+
+def _array(content: bytes) -> tuple[np.ndarray, bytes]:
+    """Return the array in a file, and what follows it."""
+    stream = io.BytesIO(content)
+    with reading_array():
+        found = np.load(stream, allow_pickle=False)
+    return found, stream.read()

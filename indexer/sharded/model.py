@@ -17,7 +17,7 @@ from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.exchange import TUNED
 from ..store.models import HISTORY, PREVIOUS, History, OtherModel, model_folder, models_folder, other_models
-from ..store.rules import is_property
+from ..store.schema import is_property
 from ..upkeep.model import Beside, Load, check, in_rounds, refuse_same
 from . import COLLECTION
 from .beside import beside_folder, check_orders, differing_documents, keep_shards, order_passages, publish_beside

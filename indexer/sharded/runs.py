@@ -22,9 +22,8 @@ from ..store.members import documents_in_runs
 from ..store.run_editing import forget_ids
 from ..store.runs import columns_of_runs
 from ..store.writing import forget_in_runs
-from .generations import committed_generation
+from .generations import changed_files, committed_generation, manifest_of, publish
 from .layout import RUNS, Published, ShardedGeneration, ShardState, work_folder
-from .manifest import changed_files, manifest_of, publish
 
 ChangeRuns = Callable[[Catalog], None]
 """Changes the catalog of runs, in its transaction."""

@@ -23,9 +23,8 @@ from ..store.writing import declare_fields
 from ..upkeep.delete import compact, delete_chosen, vectors_size
 from ..upkeep.repair import repair
 from .beside import embed_shard, take_embeddings
-from .layout import Sharding, ShardState, shard_folder
-from .manifest import LEFT_OUT, MANIFEST, alone, begun, manifest_of, publish
-from .order import ORDER, read_order, write_order
+from .generations import LEFT_OUT, MANIFEST, alone, begun, manifest_of, publish
+from .layout import ORDER, Sharding, ShardState, read_order, shard_folder, write_order
 from .spool import first_places, last_places, read_spool, spool_file, spools
 
 Action = Literal["index", "delete", "compact", "repair", "late", "without late", "embed beside", "model"]

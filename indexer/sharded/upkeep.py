@@ -18,17 +18,17 @@ from ..store.documents import document_ids, document_numbers, ids_by_number, num
 from ..store.members import documents_in_runs
 from ..store.models import PREVIOUS, model_folder
 from ..upkeep.delete import CompactReport
-from ..upkeep.other_models import compact_kept
+from ..upkeep.model import compact_kept
 from ..upkeep.repair import repair_judgements
 from ..upkeep.verify import Finding, Part, verify, verify_beside_writers, verify_judgements, verify_kept, verify_runs
 from ..wording import counted
 from . import COLLECTION, open_stored
 from .beside import beside_folders, compact_beside
-from .bucket import bucket_of
-from .build import Runner, in_turn, run_tasks, version_name
+from .bucket import bucket_of, commit
+from .build import run_tasks, version_name
 from .collection import ShardedCollection
-from .commit import commit
 from .generations import (
+    changed_files,
     committed_generation,
     generation_number,
     has_lost,
@@ -37,19 +37,14 @@ from .generations import (
     rebuilding,
     remove_old_versions,
 )
-from .layout import RUNS, Published, ShardedGeneration, shard_folder
-from .manifest import changed_files
+from .layout import ORDER, RUNS, Published, ShardedGeneration, read_order, shard_folder
 from .model import kept_problem
-from .order import ORDER, read_order
 from .runs import compacted_runs
 from .shard import COMPACTED, Action, ShardTask
 
 
 def delete_sharded(
-    collection: ShardedCollection,
-    choose: Callable[[Catalog], Sequence[int]],
-    notify: Notify = silent,
-    runner: Runner = in_turn,
+    collection: ShardedCollection, choose: Callable[[Catalog], Sequence[int]], notify: Notify = silent
 ) -> int:
     """Delete the documents whose numbers `choose` returns, all in one commit; return how many there were.
 
@@ -64,11 +59,11 @@ def delete_sharded(
         for id in ids:
             by_shard.setdefault(collection.sharding.shard_of(id), []).append(id)
         tasks = _tasks(collection, base, "delete", by_shard)
-        done = run_tasks(base, tasks, runner, notify=notify) if tasks else []
+        done = run_tasks(base, tasks, notify=notify) if tasks else []
         return sum(each.counts["deleted"] for each in done)
 
 
-def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> CompactReport:
+def compact_sharded(collection: ShardedCollection, notify: Notify = silent) -> CompactReport:
     """Compact every shard, and publish all of them in one commit; then the catalog of runs, and what other models keep.
 
     Versions of the generations before are removed. A search that is reading them goes on with the files that it has
@@ -80,7 +75,7 @@ def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runn
     before = disk_bytes(collection.path)
     with collection.locked() as base:
         tasks = _tasks(collection, base, "compact", dict.fromkeys(collection.shards, ()))
-        done = run_tasks(base, tasks, runner, notify=notify)
+        done = run_tasks(base, tasks, notify=notify)
         base = collection.stored_generation
         with collection.view() as view:
             runs = compacted_runs(collection.path, base, lambda ids: numbers_by_id(view.catalog, ids))
@@ -92,7 +87,7 @@ def compact_sharded(collection: ShardedCollection, notify: Notify = silent, runn
     return CompactReport(**counts, disk_before=before, disk=disk_bytes(collection.path))
 
 
-def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runner: Runner = in_turn) -> list[str]:
+def repair_sharded(collection: ShardedCollection, notify: Notify = silent) -> list[str]:
     """Rebuild what `verify_sharded` finds broken, all in one commit; return what was done.
 
     Raises:
@@ -108,7 +103,7 @@ def repair_sharded(collection: ShardedCollection, notify: Notify = silent, runne
         tasks = _tasks(collection, base, "repair", dict.fromkeys(broken, ()))
         lacking = any(each.part in ("vectors", "passages") for found in broken.values() for each in found)
         encoder = collection.encoder if lacking else None
-        done = run_tasks(base, tasks, runner, encoder, notify) if tasks else []
+        done = run_tasks(base, tasks, encoder=encoder, notify=notify) if tasks else []
     said = [f"shard {each.shard:02d}: {line}" for each in done for line in each.said or ("published its files again",)]
     return [*said, *_repaired_runs(collection), *repair_judgements(collection.path)]
 

@@ -10,9 +10,8 @@ import numpy as np
 from ..encoder import ModelSpec
 from ..errors import SondeError
 from ..late import LateIndex
-from ..lexical.joined import JoinedLexicalIndex
 from ..store.derived import Loaded, lexical_folder
-from ..store.joined import JoinedCatalog, Numbers
+from ..store.joined import JoinedCatalog, JoinedLexicalIndex, Numbers
 from ..store.segments import Segments
 from ..store.view import Generation, View
 

@@ -17,7 +17,7 @@ from . import schema
 from .checksums import seal, unsealed
 from .fields import Field, load_value
 from .lock import no_collection
-from .rules import check_small, damaged
+from .schema import check_small, damaged
 from .segments import Segment
 
 SHARED = ("run_items", "run_documents")

@@ -21,7 +21,7 @@ from .collection import StoredCollection
 from .documents import document_numbers
 from .fields import Field, distinct_names, json_value, stored_text
 from .runs import RunColumns
-from .spreadsheets import Formulas, Workbook, empty_columns
+from .tabular import Formulas, Workbook, empty_columns
 from .view import View, document_vectors
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from .derived import DERIVED
 from .late import is_wanted
 from .models import is_leftover, models_folder
 from .passages import add_segment, bury_passages, remove_segments
-from .rules import broken_rules
+from .schema import broken_rules
 from .segments import Segments, write_parts
 from .writing import Identity
 

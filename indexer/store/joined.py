@@ -1,18 +1,25 @@
-"""The catalogs of several collections, the shards of one, read as one catalog with row numbers of its own."""
+"""The catalogs and lexical indexes of all shards, read as one catalog and one index with row numbers of their own."""
 
+import json
 import re
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import merge
 from itertools import chain
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tantivy import DocAddress, Index, Query
 
 from ..errors import SondeError
+from ..lexical.index import LexicalIndex, within
+from ..lexical.writer import LexicalState, confirm, read_state, refuse_damaged, refuse_other_files, tantivy_errors
+from ..small_files import read_json
 from .catalog import Catalog, in_slices
 from .fields import Field
 from .segments import Segment
@@ -225,3 +232,74 @@ def _columns(listed: str) -> Iterator[str]:
             yield listed[start:place]
             start = place + 1
     yield listed[start:]
+
+
+class JoinedLexicalIndex(LexicalIndex):
+    """The indexes of several shards as one index that is only read.
+
+    Tantivy keeps an index in segments, and computes document frequencies and the average length over all of them. A
+    temporary folder with links to the segments of all shards is therefore an index with the statistics of all shards.
+    """
+
+    def __init__(self, index: Index, folder: Path, shards: np.ndarray, rows: Sequence[np.ndarray]) -> None:
+        """Read a folder that `join` made.
+
+        Args:
+            index: The joined index.
+            folder: Where its links are.
+            shards: int64 [segments], the shard of each segment.
+            rows: For each shard, int64 [rows], the row of the whole that each of its rows is, ascending.
+        """
+        self._shards = shards
+        self._starts = np.cumsum([0, *(len(each) for each in rows)])
+        self._rows = np.concatenate(rows) if rows else np.empty(0, np.int64)
+        self._own = np.empty(len(self._rows), np.int64)
+        for each in rows:
+            self._own[each] = np.arange(len(each))
+        super().__init__(index, folder)
+
+    @classmethod
+    def join(cls, folders: Sequence[Path], rows: Sequence[np.ndarray]) -> "JoinedLexicalIndex":
+        """Join the indexes in these folders; `rows` is as for the class.
+
+        Raises:
+            SondeError: One is missing, damaged, or of another version of Sonde.
+        """
+        links = tempfile.TemporaryDirectory(prefix="sonde-", ignore_cleanup_errors=True)
+        there, metas = Path(links.name), [_meta(folder, Path(links.name)) for folder in folders]
+        segments = [segment for meta in metas for segment in meta["segments"]]
+        joined = metas[0] | {"segments": segments, "opstamp": max(meta["opstamp"] for meta in metas)}
+        (there / "meta.json").write_text(json.dumps(joined))
+        confirm(there, LexicalState())
+        shards = np.repeat(np.arange(len(metas)), [len(meta["segments"]) for meta in metas])
+        with tantivy_errors(there):
+            found = cls(Index.open(str(there)), there, shards, rows)
+        found._links = links
+        return found
+
+    _links: tempfile.TemporaryDirectory[str]
+
+    def _numbered(self, rows: np.ndarray, addresses: Sequence[DocAddress]) -> np.ndarray:
+        shards = self._shards[np.array([address.segment_ord for address in addresses], np.int64)]
+        return self._rows[self._starts[shards] + rows]
+
+    def _among(self, query: Query, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # A row of the whole has the same number within its shard as rows of other shards, which are found as well.
+        own = np.unique(self._own[rows])
+        limit = min(self.rows, len(own) * (len(self._starts) - 1))
+        scores, found = self._hits(within(self._schema, query, own.tolist()), max(limit, 1))
+        wanted = np.isin(found, rows)
+        return scores[wanted], found[wanted]
+
+
+def _meta(folder: Path, links: Path) -> dict:
+    """Check one index, link to its files, and return its list of segments."""
+    read_state(folder)
+    refuse_other_files(folder)
+    refuse_damaged(folder)
+    meta = read_json(folder / "meta.json")
+    own = {str(segment["segment_id"]).replace("-", "") for segment in meta["segments"]}
+    for path in folder.iterdir():
+        if path.name.partition(".")[0] in own:
+            (links / path.name).symlink_to(path.absolute())
+    return meta

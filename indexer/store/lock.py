@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the operating system releases when its process dies."""
+"""One writer at a time: a lock that the operating system releases when its process dies, and how long others wait."""
 
 import json
 import os
@@ -6,20 +6,22 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SondeError, WriterBusyError
 from ..files import disk_error
+from ..progress import Notify, silent
 from ..small_files import read_json
 from ..wording import counted, on_one_line, shown_path
-from .patience import Patience, asked
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 OWN_THREAD = "another thread of this program"
 """Who holds a lock, in the message of an error, if it is this process."""
 QUEUE = "writer.queue"
@@ -29,7 +31,38 @@ COLLECTION = "collection.json"
 PARTS = ("vectors", "ann", "lexical", "late", "models", "shards", "generations", "runs", "work")
 """The folders inside a collection, sharded or not."""
 MANIFEST = "shard.json"
-"""The list of files in a published version of a shard, which never changes; see `indexer/sharded/shard.py`."""
+"""The list of files in a published version of a shard, which never changes; see `indexer/sharded/generations.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a writer waits while another process writes, in seconds from 0, and who is told about it."""
+
+    seconds: float = 0.0
+    notify: Notify = silent
+
+
+NONE = Patience()
+USUAL = Patience(30.0)
+"""How long a writer waits by default."""
+AGAIN = Patience(600.0)
+"""How long a run that made room for another writer waits for its own next turn."""
+PATIENCE: ContextVar[Patience | None] = ContextVar("patience", default=None)
+
+
+def asked() -> Patience:
+    """Return how long writers in this context wait: as long as `patience` says, or the usual time."""
+    return PATIENCE.get() or USUAL
+
+
+@contextmanager
+def patience(wait: Patience) -> Iterator[None]:
+    """Set how long writers wait until the context ends."""
+    before = PATIENCE.set(wait)
+    try:
+        yield
+    finally:
+        PATIENCE.reset(before)
 
 
 @contextmanager
@@ -38,7 +71,7 @@ def writer_lock(folder: Path, wait: Patience | None = None) -> Iterator[None]:
 
     Args:
         folder: The collection.
-        wait: How long to wait for another writer; see `patience.asked` if None.
+        wait: How long to wait for another writer; see `asked` if None.
 
     Raises:
         SondeError: Another process holds the lock, which the message names; the folder is a published version of a
@@ -83,8 +116,8 @@ def _acquire(lock: "FileLock", note: Path, patience: Patience) -> None:
             raise
         patience.notify(f"{note.parent} is being written to by {holder_of(note)}: waiting up to {patience.seconds:g} s")
         end = time.monotonic() + patience.seconds
-        with FileLock(note.parent / QUEUE).acquire(timeout=patience.seconds, poll_interval=POLL_SECONDS):
-            lock.acquire(timeout=max(0.0, end - time.monotonic()), poll_interval=POLL_SECONDS)
+        with FileLock(note.parent / QUEUE).acquire(timeout=patience.seconds, poll_interval=_POLL_SECONDS):
+            lock.acquire(timeout=max(0.0, end - time.monotonic()), poll_interval=_POLL_SECONDS)
 
 
 def is_awaited(folder: Path) -> bool:
@@ -100,7 +133,7 @@ def is_awaited(folder: Path) -> bool:
     return False
 
 
-def let_in(folder: Path, wait: Patience) -> None:
+def let_in(folder: Path) -> None:
     """Wait, without the lock, until the writer that is next has it or has given up.
 
     Raises:
@@ -109,7 +142,7 @@ def let_in(folder: Path, wait: Patience) -> None:
     from filelock import FileLock, Timeout
 
     try:
-        with FileLock(folder / QUEUE).acquire(timeout=wait.seconds, poll_interval=POLL_SECONDS):
+        with FileLock(folder / QUEUE).acquire(timeout=AGAIN.seconds, poll_interval=_POLL_SECONDS):
             pass
     except Timeout:
         raise WriterBusyError(f"other processes keep {folder} busy: run the same command again later") from None

@@ -14,7 +14,7 @@ from ..encoder import ModelSpec
 from ..errors import SondeError
 from .catalog import Catalog
 from .disk import MODELS, own_bytes
-from .rules import FINGERPRINT
+from .schema import FINGERPRINT
 
 PREVIOUS = "previous_model"
 """Property of the catalog: the fingerprint of the model to which `--undo` goes back; none where there is none."""

@@ -1,4 +1,4 @@
-"""What a writer does to the catalog inside one transaction: add, replace, delete documents and their fields."""
+"""What a writer does to the catalog inside one transaction: add, replace, delete documents, and retype their fields."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,11 +9,10 @@ from ..document import Document, Value
 from ..errors import TooManyFieldsError
 from ..wording import on_one_line
 from .catalog import Catalog, in_slices
-from .checksums import assignment_sum, change, document_checksum, place_sum, results_part
-from .fields import Field, canonical, store, type_of, wider_type
+from .checksums import assignment_sum, change, document_checksum, fill_documents, place_sum, results_part
+from .fields import Field, canonical, load_value, narrowed, store, stored_text, type_of, wider_type
 from .kinds import KEPT
 from .passages import bury_passages
-from .retyping import retype_field
 
 MAX_FIELDS = 1_900
 """SQLite allows 2,000 columns in a table."""
@@ -62,11 +61,11 @@ def declare_fields(catalog: Catalog, wanted: Mapping[str, str]) -> None:
             if name not in fields:
                 fields[name] = _add_field(catalog, name, kind, len(fields))
             elif fields[name].type != kind:
-                fields[name] = retype_field(catalog, fields[name], kind)
+                fields[name] = _retype_field(catalog, fields[name], kind)
         catalog.advance()
 
 
-def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> dict[str, Field]:
+def _widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> dict[str, Field]:
     """Make a column for every new metadata field and widen types that no longer fit; return all fields.
 
     Raises:
@@ -81,7 +80,7 @@ def widen_fields(catalog: Catalog, metadata: Iterable[Mapping[str, Value]]) -> d
         if kind and name not in fields:
             fields[name] = _add_field(catalog, name, kind, len(fields))
         elif kind and fields[name].type != kind:
-            fields[name] = retype_field(catalog, fields[name], kind)
+            fields[name] = _retype_field(catalog, fields[name], kind)
     return fields
 
 
@@ -112,7 +111,7 @@ def put_documents(
         known: The numbers of those that exist, by key.
         new: The numbers that others get, by key; any other gets the next one.
     """
-    columns = list(widen_fields(catalog, (document.metadata for _, document, _ in documents)).values())
+    columns = list(_widen_fields(catalog, (document.metadata for _, document, _ in documents)).values())
     numbers, unused = [], 1 + _last_number(catalog)
     rows, metadata = [], []
     for key, document, identity in documents:
@@ -142,14 +141,14 @@ def _row(doc: int, key: str, document: Document, identity: Identity) -> tuple[ob
     return doc, key, title, text, len(text), document.language, identity.content, identity.extra
 
 
-LAST_NUMBER = "last_document"
+_LAST_NUMBER = "last_document"
 """Property: the highest number of a deleted document, since SQLite would give it to the next one, and runs keep it."""
 
 
 def _last_number(catalog: Catalog) -> int:
     """Return the highest number that any document has or had; 0 if there was none."""
     highest = catalog.connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()[0]
-    return max(highest, catalog.get(LAST_NUMBER, 0))
+    return max(highest, catalog.get(_LAST_NUMBER, 0))
 
 
 def bury(catalog: Catalog, docs: Sequence[int], *, replaced: bool = False) -> None:
@@ -190,6 +189,132 @@ def delete_documents(catalog: Catalog, docs: Sequence[int]) -> None:
     bury(catalog, docs)
     last = _last_number(catalog)
     if last in docs:
-        catalog.set(LAST_NUMBER, last)
+        catalog.set(_LAST_NUMBER, last)
     for table in ("documents", "metadata"):
         catalog.connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
+
+
+WIDENED = "widened"
+"""Property of a catalog: of each field that a value has turned into text, its type before and a document's number."""
+Read = Callable[[str], Value]
+"""Gives the value that a text means, or the text where it means none."""
+GIVEN_TYPES = "types"
+"""Property of a catalog: the types that the user has given to fields, by name, such as "date:%d/%m/%Y"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """A field that is to have another type.
+
+    Attributes:
+        name: Its name.
+        before: Its type before.
+        type: The type that it is to have.
+        given: Whether the user gave it this type; otherwise, it had it until a value turned it into text.
+        id: A document whose value does not fit this type; None if every value fits, so that the field has it now.
+        value: That value.
+    """
+
+    name: str
+    before: str
+    type: str
+    given: bool
+    id: str | None = None
+    value: Value = None
+
+
+def typed_fields(catalog: Catalog) -> list[str]:
+    """Return the names of the fields that are not text."""
+    return [name for name, field in catalog.fields().items() if field.type != "text"]
+
+
+def retype_fields(catalog: Catalog, read: Mapping[str, Read] = {}) -> list[Retyped]:
+    """Give fields the types that they are to have where every value fits; return all that had another one.
+
+    The caller holds the writer lock. `read` gives what turns the text of a field into values of the type that the user
+    has given it, by name.
+    """
+    widened, fields = catalog.get(WIDENED, {}), catalog.fields()
+    given = {name: kind.partition(":")[0] for name, kind in catalog.get(GIVEN_TYPES, {}).items()}
+    wanted = {name: (kind, known) for name, (kind, known) in widened.items()}
+    wanted |= {name: (kind, wanted.get(name, ("", 0))[1]) for name, kind in given.items()}
+    after: dict[str, list[object]] = {}
+    found: list[Retyped] = []
+    for name, (kind, known) in wanted.items():
+        before = fields[name].type if name in fields else kind
+        if before == kind == "text" and name in widened:  # the rows of this run have done it
+            before = widened[name][0]
+        if before != kind:
+            doc, value = _misfit(catalog, fields[name], kind, known, read.get(name))
+            after |= {name: [kind, doc]} if doc else {}
+            found.append(Retyped(name, before, kind, name in given, _id_of(catalog, doc) if doc else None, value))
+    fitting = [each for each in found if each.id is None]
+    if fitting or after != widened:
+        with catalog.transaction(write=True):
+            for each in fitting:
+                if fields[each.name].type != each.type:
+                    _retype_field(catalog, fields[each.name], each.type, read.get(each.name))
+            catalog.set(WIDENED, after)
+            catalog.advance()
+    return found
+
+
+def _id_of(catalog: Catalog, doc: int) -> str:
+    keys = catalog.connection.execute("SELECT key FROM documents WHERE doc = ?", (doc,))
+    return next((key for (key,) in keys), "")
+
+
+def _misfit(catalog: Catalog, field: Field, kind: str, known: int, read: Read | None) -> tuple[int, Value]:
+    """Return a document's number and its value, which does not fit a type; 0 if every value fits.
+
+    The known number is tried first. A field without any value counts as one that does not fit (-1), since nothing tells
+    that the type is the right one.
+    """
+    if kind == "text":
+        return 0, None
+    select, doc = f"SELECT doc, {field.column} FROM metadata WHERE {field.column} IS NOT NULL", -1
+    for each in (f"{select} AND doc = {known:d}", select):
+        for doc, value in catalog.connection.execute(each):
+            try:
+                _retyped(value, field.type, kind, read)
+            except (TypeError, ValueError):
+                return doc, value
+    return (0 if doc >= 0 else -1), None
+
+
+def _retyped(value: Any, before: str, kind: str, read: Read | None) -> Value:
+    """Return the value of another type that a stored value means.
+
+    Raises:
+        TypeError: The stored value is not of the type before.
+        ValueError: It means no value of the other type.
+    """
+    loaded = load_value(value, before)
+    if read is None or not isinstance(loaded, str):
+        return narrowed(stored_text(loaded), kind)
+    found = read(loaded)
+    if type_of(found) not in (None, kind):
+        raise ValueError(f"{loaded!r} is no {kind}")
+    return found
+
+
+def _retype_field(catalog: Catalog, field: Field, kind: str, read: Read | None = None) -> Field:
+    """Change the type of a field and of what is stored in it, in the caller's transaction; return the new field.
+
+    `read` turns text into values of the new type; None takes only what `stored_text` has written.
+    """
+    column = field.column
+
+    def converted(value: Any) -> Value:
+        return _retyped(value, "text", kind, read) if field.type == "text" else load_value(value, field.type)
+
+    if kind == "text":
+        catalog.set(WIDENED, catalog.get(WIDENED, {}) | {field.name: [field.type, 0]})
+    # SQLite's own cast of a real number to text keeps 15 digits.
+    catalog.connection.create_function("retyped", 1, lambda value: store(converted(value), kind))
+    catalog.connection.execute(f"UPDATE metadata SET {column} = retyped({column}) WHERE {column} IS NOT NULL")
+    catalog.connection.execute("UPDATE fields SET type = ? WHERE name = ?", (kind, field.name))
+    fields = [(each.name, each.column, each.type) for each in catalog.fields().values()]
+    # `read` may have found a word for nothing, such as "n/a", whose document has no value now.
+    fill_documents(catalog.connection, fields, "1" if read else f"{column} IS NOT NULL")
+    return Field(field.name, column, kind)

@@ -1,8 +1,8 @@
-"""Change the model of a collection: embed all documents again, catch up with other writers, then switch."""
+"""Change the model of a collection: embed all again beside it, switch, and compact what is kept of other models."""
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,16 +16,16 @@ from ..errors import NothingToIndexError, SondeError, UsageError, WriterBusyErro
 from ..files import disk_error, make_folder, remove_folder
 from ..ingest import BuildSettings, index_documents
 from ..progress import Notify, Progress, silent
-from ..store.catalog import Catalog, in_slices
+from ..store.catalog import Catalog, in_slices, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import ASKED, update_derived
-from ..store.documents import chosen_texts, ids_by_number
+from ..store.disk import disk_bytes
+from ..store.documents import chosen_texts, ids_by_number, numbers_by_id
 from ..store.exchange import differing, exchange
 from ..store.integrity import sweep
-from ..store.lock import COLLECTION, holder_of, writer_lock
+from ..store.lock import COLLECTION, NONE, holder_of, writer_lock
 from ..store.models import PREVIOUS, OtherModel, model_folder, models_folder, other_models
-from ..store.patience import NONE
-from .delete import delete_chosen
+from .delete import CompactReport, compact, delete_chosen
 from .repair import repair
 from .verify import verify
 
@@ -252,3 +252,49 @@ def check(other: Path, load: Load, device: str, notify: Notify = silent) -> None
             return
         beside.use(load())
         repair(beside, notify)
+
+
+def compact_with_kept(folder: Path, notify: Notify = silent) -> CompactReport:
+    """Compact a collection, and what is kept of other models; see `compact`.
+
+    Raises:
+        SondeError: Another process is writing, or the disk is full.
+    """
+    report = compact(folder, notify=notify)
+
+    def each(other: Path) -> None:
+        if holds_something(other):
+            leave_out(folder / "catalog.db", other)
+            compact(other)
+
+    compact_kept(folder, each, notify)
+    return replace(report, disk=disk_bytes(folder))
+
+
+def compact_kept(folder: Path, compact_one: Callable[[Path], None], notify: Notify = silent) -> None:
+    """Call `compact_one` with the folder of each other model; what fails there is only reported."""
+    others = sorted(path for path in models_folder(folder).glob("*") if path.is_dir())
+    try:
+        with changing(folder) if others else nullcontext():
+            for other in others:
+                compact_one(other)
+    except SondeError as error:
+        notify(f"the embeddings of other models still hold deleted texts: {error}; then compact again")
+
+
+def holds_something(other: Path) -> bool:
+    """Whether the folder of another model has a catalog; a change of model may have been killed before it wrote one."""
+    path = other / "catalog.db"
+    return path.is_file() and not is_unborn(path)
+
+
+def leave_out(catalog_path: Path, other: Path) -> None:
+    """Delete documents from embeddings of another model that the collection lacks, or has with another text.
+
+    `sonde model --undo` embeds what has another text again, so it still works.
+    """
+    with closing(Catalog.open(catalog_path)) as catalog:
+        changed, gone = differing(catalog, other)
+        ids = list(ids_by_number(catalog, changed.tolist()).values())
+    if gone or ids:
+        delete_chosen(other, lambda kept: [*gone, *numbers_by_id(kept, ids).values()])

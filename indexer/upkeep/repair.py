@@ -12,12 +12,13 @@ from ..encoder import Tokens
 from ..errors import SondeError
 from ..files import sha256
 from ..ingest.chunker import Chunker
-from ..ingest.commit import Committer
 from ..ingest.late import fill_late
 from ..ingest.plan import Batch, PlannedDocument
 from ..ingest.report import Tally
+from ..ingest.run import Committer
 from ..late import LateWriter
 from ..progress import Notify, silent
+from ..small_files import JUDGEMENTS, damaged_lines, drop_damaged
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES, passages_now, reset_sequence, store
 from ..store.collection import StoredCollection
@@ -25,7 +26,6 @@ from ..store.derived import LexicalFollower, repaired_ann, update_derived, updat
 from ..store.documents import chosen_texts
 from ..store.integrity import bury_orphans, changed_tables, lost_runs, remove_orphaned_metadata, sweep
 from ..store.late import late_folder
-from ..store.lines import JUDGEMENTS, damaged_lines, drop_damaged
 from ..store.lock import writer_lock
 from ..store.passages import places_in, remove_tombstones, replace_segment
 from ..store.run_writing import remove_run

@@ -14,6 +14,7 @@ from ..errors import SondeError, WriterBusyError
 from ..files import sha256
 from ..ingest.chunker import passage_text
 from ..late import LateIndex
+from ..small_files import JUDGEMENTS, damaged_lines
 from ..store.catalog import Catalog
 from ..store.checksums import PASSAGES
 from ..store.collection import StoredCollection
@@ -33,7 +34,6 @@ from ..store.integrity import (
     passage_rows,
 )
 from ..store.late import LATE_BUILT, is_wanted, late_folder
-from ..store.lines import JUDGEMENTS, damaged_lines
 from ..store.lock import is_noted, writer_lock
 from ..store.models import PREVIOUS, model_folder
 from ..store.segments import Segment, Segments
@@ -291,7 +291,7 @@ def _late(view: View) -> Iterator[Finding]:
     yield from (Finding("late", f"the late index is damaged: {problem}") for problem in problems)
 
 
-def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:
+def measured_recall(view: View, ann: AnnIndex) -> float:
     """Return recall@10 of the index against the exact scan over evenly spaced stored vectors; ties count as found."""
     vectors = view.generation.segments
     alive = view.generation.alive[: ann.info.rows]
@@ -299,7 +299,7 @@ def measured_recall(view: View, ann: AnnIndex, probes: int = PROBES) -> float:
     k = min(10, len(live))
     if not k:
         return 1.0
-    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(probes, len(live))).astype(np.int64)])
+    queries = vectors.read(live[np.linspace(0, len(live) - 1, min(PROBES, len(live))).astype(np.int64)])
     truth, _ = exact_search(vectors, queries, k, rows=live)
     scores, _ = ann.search(queries, k, allowed=alive, vectors=vectors)
     return float((scores >= truth[:, -1:] - 1e-6).mean())

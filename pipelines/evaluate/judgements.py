@@ -19,9 +19,9 @@ from ...indexer.errors import Ids, SondeError, UsageError, as_text, as_texts
 from ...indexer.files import check_different, check_file, disk_error, sync_folder, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.sharded.bucket import bucket_of
+from ...indexer.small_files import JUDGEMENTS, sealed_line, sealed_lines
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import contents_by_id
-from ...indexer.store.lines import JUDGEMENTS, sealed_line, sealed_lines
 from ...indexer.wording import shown_id
 from .trec import Qrels, Query, note_unknown_queries, own_ids, trec_ids, with_text_ids
 

@@ -14,7 +14,7 @@ from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
 from ...indexer.store.export import write_table
-from ...indexer.store.spreadsheets import Formulas, unquoted
+from ...indexer.store.tabular import Formulas, unquoted
 from ...indexer.wording import counted, on_one_line
 from .corrections import ADVICE, Correction
 from .labels import NONE_NAME, indicated, indicators, labels_by_id

@@ -13,7 +13,7 @@ from ...indexer.readers.formats import format_by_name
 from ...indexer.readers.given import by_index, given_table
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
-from ...indexer.store.spreadsheets import unquoted
+from ...indexer.store.tabular import unquoted
 from ...indexer.wording import on_one_line, shown_id
 from .labels import check_count, indicated, indicators, labels_by_id
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ...indexer.encoder import models
+from ...indexer.encoder.forward import DeviceFullError, Notify, fitting
 from ...indexer.encoder.loading import quiet
-from ...indexer.encoder.memory import DeviceFullError, Notify, fitting
-from ...indexer.encoder.model_folder import in_one_line, model_folder
+from ...indexer.encoder.model_folder import in_one_line, model_folder, weight_files
 from ...indexer.encoder.models import Located
 from ...indexer.encoder.settings import resolve_devices, resolve_dtype
-from ...indexer.encoder.weights import weight_files
 from ...indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from ...indexer.small_files import read_json
 from .model import PairModel, stored_activation

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...indexer.encoder.assembly import BATCH_TOKENS, MOST_WORKERS, ONNX_BATCH_TOKENS
 from ...indexer.encoder.encoder import SMALLEST_BATCH, drained
-from ...indexer.encoder.forward import Crew, by_length, fetch_vectors, joined
-from ...indexer.encoder.memory import Notify, Sparing
+from ...indexer.encoder.forward import Crew, Notify, Sparing, by_length, fetch_vectors, joined
 from ...indexer.encoder.model_folder import in_one_line
 from ...indexer.encoder.settings import cores
 from ...indexer.errors import UsageError, not_finite

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...indexer.encoder.bert import BertShape, BertWeights
 from ...indexer.encoder.onnx_replica import BertSession
+from ...indexer.encoder.plain import BertShape, BertWeights
 from ...indexer.errors import SondeError
 
 if TYPE_CHECKING:

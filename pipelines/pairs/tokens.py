@@ -8,8 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...indexer.encoder.growth import growth
-from ...indexer.encoder.model_folder import in_one_line
+from ...indexer.encoder.model_folder import growth, in_one_line
 from ...indexer.encoder.tokenizer import UNREADABLE, FastTokenizer, Tokens
 
 Cut = Literal["first", "longest"]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...indexer.document import Value
 from ...indexer.store.fields import distinct_names, json_value, stored_text
-from ...indexer.store.spreadsheets import Formulas
-from ...indexer.store.tabular import frame_of, without_mathematics
+from ...indexer.store.tabular import Formulas, frame_of, without_mathematics
 from .results import Hit, Results
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...indexer.errors import UsageError
 from ...indexer.store.members import DEEPEST
-from ...indexer.store.spreadsheets import Formulas
+from ...indexer.store.tabular import Formulas
 from ...indexer.wording import on_one_line
 from .groups import DIGITS, NO_GROUP, SEPARATOR, Group, Rule, check_name, path, totals, walk
 from .portable import Portable, checked, finite

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...indexer.errors import SondeError, UsageError, give_column
 from ...indexer.readers import cell_parsers
 from ...indexer.readers.columns import ids_or, place_of_ids
-from ...indexer.store.spreadsheets import unquoted
+from ...indexer.store.tabular import unquoted
 from ...indexer.wording import existing, on_one_line
 
 LONGEST_CELL = 2**24

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...indexer.encoder import load_encoder
 from ...indexer.encoder.loading import quiet
+from ...indexer.encoder.model_folder import weights_digest
 from ...indexer.encoder.settings import resolve_devices
-from ...indexer.encoder.weights import weights_digest
 from ...indexer.errors import SondeError, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection

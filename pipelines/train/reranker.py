@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...indexer.encoder import load_encoder
+from ...indexer.encoder.model_folder import weights_digest
 from ...indexer.encoder.models import DEFAULT_MODEL
 from ...indexer.encoder.settings import resolve_devices
-from ...indexer.encoder.weights import weights_digest
 from ...indexer.errors import SondeError, UsageError
 from ...indexer.progress import Notify, Progress, silent
 from .loop import Report, finish, train, work_folder

@@ -1,4 +1,4 @@
-"""Texts that say nothing: which are found, which are not, and the note of an index run."""
+"""Texts that say nothing or are blank: which are found, which are not, and the note of an index run."""
 
 import csv
 import gzip
@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from fake_encoder import FakeEncoder
 
-from sonde.indexer.document import Document
+from sonde.indexer.document import Document, is_blank
+from sonde.indexer.ingest import index_documents
 from sonde.indexer.non_answers import NonAnswersMet, non_answer
 
 DATA = Path(os.environ.get("SONDE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -66,3 +68,19 @@ def test_a_note_counts_them_if_there_are_three_and_one_in_a_hundred() -> None:
     )
     assert met("nothing", "-", "late").note(Path("c.sonde")) is None
     assert met(*["-"] * 3, *["late"] * 298).note(Path("c.sonde")) is None
+
+
+@pytest.mark.parametrize("text", ["", " \t\n", "\u200b", "\ufeff\u2060 \u00ad", "\u2003\u2028"])
+def test_nothing_to_read(text: str) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize("text", ["a", " . ", "\u200b语\u200b", "🙂", "\u0301"])
+def test_something_to_read(text: str) -> None:
+    assert not is_blank(text)
+
+
+def test_a_text_without_width_is_skipped(tmp_path: Path) -> None:
+    texts = [Document("a late parcel", key="1"), Document("\u200b\u200b", key="2")]
+    report = index_documents(texts, tmp_path / "c.sonde", encoder=FakeEncoder())  # type: ignore[arg-type]
+    assert (report.added, report.skipped) == (1, 1)

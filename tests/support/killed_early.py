@@ -1,4 +1,4 @@
-"""A run without a fixed batch that is killed: run by tests/indexer/ingest/test_pace.py in a process of its own.
+"""A run without a fixed batch that is killed: run by tests/indexer/ingest/test_run.py in a process of its own.
 
 usage: killed_early.py index|model SHARDS FOLDER LOG PASSAGES
 Before the model would embed more than PASSAGES passages, the process sends itself SIGKILL.

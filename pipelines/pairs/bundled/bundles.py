@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ....indexer.encoder.assembly import MOST_WORKERS, ONNX_BATCH_TOKENS
-from ....indexer.encoder.bert import BertShape, BertWeights
+from ....indexer.encoder.model_folder import weights_digest
 from ....indexer.encoder.models import DEFAULT_MODEL, locate
 from ....indexer.encoder.onnx_replica import BertSession
-from ....indexer.encoder.plain import OnCpu
+from ....indexer.encoder.plain import BertShape, BertWeights, OnCpu
 from ....indexer.encoder.settings import cores
-from ....indexer.encoder.weights import weights_digest
 from ....indexer.errors import SondeError, UsageError, arg
 from ....indexer.files import sha256
 from ....indexer.small_files import read_json

@@ -16,7 +16,7 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from ....indexer.encoder.loading import quiet
-from ....indexer.encoder.weights import weights_digest
+from ....indexer.encoder.model_folder import weights_digest
 from ....indexer.files import write_durably
 from .bundles import CHANGE, CODE, SCALE, WINDOW, Packed, open_bundle, unpack
 

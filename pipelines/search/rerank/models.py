@@ -11,9 +11,8 @@ import numpy as np
 
 from ....indexer.encoder import models
 from ....indexer.encoder.loading import quiet
-from ....indexer.encoder.model_folder import in_one_line, model_folder
+from ....indexer.encoder.model_folder import in_one_line, model_folder, weight_files
 from ....indexer.encoder.settings import resolve_devices
-from ....indexer.encoder.weights import weight_files
 from ....indexer.errors import MissingExtraError, SondeError, UsageError, arg
 from ....indexer.progress import Notify, silent
 from ....indexer.small_files import read_json

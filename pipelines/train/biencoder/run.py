@@ -11,9 +11,9 @@ import numpy as np
 
 from ....indexer.encoder import Encoder, load_encoder
 from ....indexer.encoder.loading import quiet
+from ....indexer.encoder.model_folder import weights_digest
 from ....indexer.encoder.models import DEFAULT_MODEL
 from ....indexer.encoder.settings import resolve_devices
-from ....indexer.encoder.weights import weights_digest
 from ....indexer.errors import Message, SondeError, UsageError, arg
 from ....indexer.files import write_durably
 from ....indexer.progress import Notify, silent

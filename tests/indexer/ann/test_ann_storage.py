@@ -7,16 +7,7 @@ import numpy as np
 import pytest
 from clustered import KINDS, clustered, stored
 
-from sonde.indexer.ann import (
-    AnnIndex,
-    AnnInfo,
-    AnnSettings,
-    ArraySource,
-    Kind,
-    build,
-    checked_info,
-    load_index,
-)
+from sonde.indexer.ann import AnnIndex, AnnInfo, AnnSettings, ArraySource, Kind, build, checked_info, load_index
 from sonde.indexer.errors import SondeError, UsageError
 
 faiss = pytest.importorskip("faiss")

@@ -15,8 +15,7 @@ from tiny_models import TEXTS, save_static, save_transformer
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from sonde.indexer.encoder import load_encoder
-from sonde.indexer.encoder.growth import growth
-from sonde.indexer.encoder.model_folder import in_one_line
+from sonde.indexer.encoder.model_folder import growth, in_one_line
 from sonde.indexer.errors import SondeError, UsageError
 
 DEEP = '{"a":' * 100_000 + "1" + "}" * 100_000

@@ -9,8 +9,8 @@ from tiny_models import TEXTS, save_transformer
 
 from sonde.indexer.encoder import load_encoder
 from sonde.indexer.encoder.assembly import assemble_encoder
+from sonde.indexer.encoder.forward import DeviceFullError, Sparing, fitting
 from sonde.indexer.encoder.loading import load_model
-from sonde.indexer.encoder.memory import DeviceFullError, Sparing, fitting
 from sonde.indexer.encoder.models import Located
 from sonde.indexer.encoder.settings import EncoderSettings
 

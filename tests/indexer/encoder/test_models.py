@@ -11,8 +11,8 @@ from tiny_models import TEXTS, save_transformer
 
 from sonde.indexer.encoder import canonical_name, load_encoder
 from sonde.indexer.encoder import models as resolver
+from sonde.indexer.encoder.model_folder import file_digest, weights_digest
 from sonde.indexer.encoder.models import locate
-from sonde.indexer.encoder.weights import file_digest, weights_digest
 from sonde.indexer.errors import SondeError, UsageError
 
 

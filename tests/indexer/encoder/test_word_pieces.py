@@ -1,4 +1,4 @@
-"""Ids by word are the tokenizer's own."""
+"""Ids by word are the tokenizer's own; a memo of words asks once for a word, and forgets."""
 
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ from tiny_models import TEXTS, bytelevel, save_transformer, wordpiece
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
+from sonde.indexer import memo
 from sonde.indexer.encoder import load_encoder
 from sonde.indexer.encoder.tokenizer import FastTokenizer
 from sonde.indexer.encoder.word_pieces import WordPieces
+from sonde.indexer.memo import Memo
 
 ODD = [
     "[CLS] a [MASK]",
@@ -89,3 +91,14 @@ def test_one_text_does_without_them(tmp_path: Path) -> None:
     assert "_words" not in vars(encoder.tokenizer)
     encoder.tokenize(TEXTS)
     assert encoder.tokenizer._words
+
+
+def test_words_are_asked_once_long_ones_each_time_and_all_are_forgotten_when_there_are_too_many(monkeypatch) -> None:
+    monkeypatch.setattr(memo, "MOST_WORDS", 2)
+    asked: list[str] = []
+    known: Memo[int] = Memo(lambda word: asked.append(word) or len(word))
+    assert [known[word] for word in ("a", "bb", "a")] == [1, 2, 1]
+    assert [known["x" * 41] for _ in range(2)] == [41, 41]
+    assert asked == ["a", "bb", "x" * 41, "x" * 41]
+    assert known["ccc"] == 3
+    assert dict(known) == {"ccc": 3}

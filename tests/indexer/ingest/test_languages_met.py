@@ -9,8 +9,8 @@ from small_reviews import ROWS
 from sonde.indexer.document import Document
 from sonde.indexer.encoder import ModelSpec, models
 from sonde.indexer.encoder.models import DEFAULT_MODEL
-from sonde.indexer.ingest import BuildSettings, index_documents, languages_met
-from sonde.indexer.ingest.languages_met import SAMPLE, LanguagesMet
+from sonde.indexer.ingest import BuildSettings, index_documents, report
+from sonde.indexer.ingest.report import SAMPLE, LanguagesMet
 from sonde.indexer.languages import english_name
 
 ENGLISH = "The battery died after a week and nobody answered when I called the support line. Number {}."
@@ -77,7 +77,7 @@ def test_a_small_run_and_a_given_language_need_no_detection(monkeypatch: pytest.
     def never(_: object) -> None:
         raise AssertionError("detected")
 
-    monkeypatch.setattr(languages_met, "detect", never)
+    monkeypatch.setattr(report, "detect", never)
     small = met(*[Document(GERMAN.format(n)) for n in range(19)])
     assert (small.note(spec(), FOLDER, "de", False) or "").startswith("19 of 19 documents are in German")
     assert small.note(spec(), FOLDER, None, False) is None

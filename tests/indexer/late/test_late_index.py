@@ -24,8 +24,7 @@ from sonde.indexer.late import LateIndex, LateWriter, key
 from sonde.indexer.late.writer import due
 from sonde.indexer.progress import Notice, Progress
 from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.lock import is_awaited
-from sonde.indexer.store.patience import Patience, patience
+from sonde.indexer.store.lock import Patience, is_awaited, patience
 from sonde.indexer.upkeep.delete import compact
 
 RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"

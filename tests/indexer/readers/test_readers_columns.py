@@ -247,3 +247,8 @@ def test_the_unnamed_index_of_pandas_is_left_out_of_tables_in_memory() -> None:
         assert [document.metadata for document in documents(found)] == [{"stars": 1}, {"stars": 2}]
     chosen = read_source(table, options=ReadOptions(id="__index_level_0__"))
     assert [document.key for document in documents(chosen)] == ["5", "9"]
+
+
+def test_a_line_break_in_a_name_breaks_no_line() -> None:
+    said = Columns(("text",), "a\ntitle", None, None, {"price\nin euro": "real"}).describe()
+    assert said == "text: text · title: a title · id: none · metadata: price in euro (real)"

@@ -9,7 +9,7 @@ import pytest
 from sonde.indexer.document import Document
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.readers import ReadOptions, read_source
-from sonde.indexer.readers.table_start import table_start
+from sonde.indexer.readers.delimited import table_start
 
 HEADER = ["id,text,category,stars\n"]
 ROWS = [f"{n},My card was declined again,App,{n % 5}\n" for n in range(30)]

@@ -24,7 +24,7 @@ from sonde.app.api import Collection, index
 from sonde.indexer.errors import SondeError, UsageError, WriterBusyError
 from sonde.indexer.sharded import address_of
 from sonde.indexer.sharded.bucket import Bucket, bucket_of, local_folder
-from sonde.indexer.sharded.manifest import files_in
+from sonde.indexer.sharded.generations import files_in
 
 
 def hits(collection: Collection) -> list[list[tuple[str, float]]]:

@@ -19,7 +19,7 @@ from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings
 from sonde.indexer.sharded.build import index_sharded
 from sonde.indexer.sharded.generations import committed_generation
-from sonde.indexer.sharded.order import ORDER, read_order
+from sonde.indexer.sharded.layout import ORDER, read_order
 from sonde.indexer.small_files import LARGEST
 from sonde.indexer.store.models import models_folder
 from sonde.pipelines.search.settings import SearchDefaults, store_defaults

@@ -13,7 +13,7 @@ from two_ways import rows, told
 from sonde.app.api import Collection
 from sonde.indexer.errors import WriterBusyError
 from sonde.indexer.ingest import BuildSettings
-from sonde.indexer.sharded import manifest, spool
+from sonde.indexer.sharded import generations, spool
 from sonde.indexer.sharded.build import in_turn, index_sharded
 from sonde.indexer.sharded.layout import work_folder
 from sonde.indexer.sharded.shard import ShardTask, build_shard
@@ -90,7 +90,7 @@ def test_what_a_run_left_is_not_continued_by_another_one(tmp_path: Path):
     folder = tmp_path / "c.sonde"
     [task, _] = begun(folder, rows(COUNT, seed=7))
     begun(folder, rows(COUNT))
-    there = manifest.begun(folder, 0, None, task.version)  # the orphan begins only now
+    there = generations.begun(folder, 0, None, task.version)  # the orphan begins only now
     (there.parent / "copy").mkdir()
     (there / "left").mkdir(parents=True)
     run(folder, rows(COUNT))
@@ -102,9 +102,9 @@ def test_what_a_run_left_is_not_continued_by_another_one(tmp_path: Path):
 def test_an_orphan_that_does_not_end_is_named_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "c.sonde"
     [task, _] = begun(folder, rows(COUNT))
-    monkeypatch.setattr(manifest, "ORPHANS", 0.1)
+    monkeypatch.setattr(generations, "ORPHANS", 0.1)
     with (
-        manifest.alone(folder, 0),
+        generations.alone(folder, 0),
         pytest.raises(WriterBusyError, match=r"shard 00 of .* is still being built for an earlier"),
     ):
         build_shard(task, FakeEncoder())  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from sonde.indexer.sharded.generations import REMEMBERED, newest_generation
 from sonde.indexer.sharded.layout import ShardedGeneration
 from sonde.indexer.sharded.objects import LocalTruth
 from sonde.indexer.sharded.runs import runs_catalog
-from sonde.indexer.store.patience import Patience, patience
+from sonde.indexer.store.lock import Patience, patience
 
 
 @pytest.fixture

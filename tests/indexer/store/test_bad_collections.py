@@ -15,9 +15,9 @@ from small_reviews import ROWS, folder_of, lines
 
 import sonde as package
 from sonde.indexer.errors import SondeError
+from sonde.indexer.small_files import LONGEST_LINE, sealed_line, sealed_lines
 from sonde.indexer.store import catalog as catalogs
 from sonde.indexer.store.catalog import Catalog, connect_catalog
-from sonde.indexer.store.lines import LONGEST, sealed_line, sealed_lines
 
 COMMANDS = ("info", "verify", "repair", "compact", "export", ("search", "battery"), ("similar", "1"), ("delete", "1"))
 
@@ -299,7 +299,7 @@ def test_a_small_file_that_is_deep_or_huge_is_not_read(reviews: Path, name: str,
 def test_judgements_are_read_line_by_line(reviews: Path) -> None:
     path = reviews / "judgements.jsonl"
     path.write_bytes(sealed_line({"query": "battery", "id": "1", "grade": 1, "at": "now", "content": "x"}))
-    os.truncate(path, 50 * LONGEST)
+    os.truncate(path, 50 * LONGEST_LINE)
     lines = list(sealed_lines(path))
     assert (lines[0] and lines[0]["query"], len(lines)) == ("battery", 51)
     assert lines[1:] == [None] * 50

@@ -20,8 +20,7 @@ from sonde.indexer.document import Document
 from sonde.indexer.errors import NothingToIndexError, UsageError, WriterBusyError
 from sonde.indexer.ingest import BuildSettings, index, index_documents
 from sonde.indexer.store.collection import StoredCollection
-from sonde.indexer.store.lock import writer_lock
-from sonde.indexer.store.patience import Patience
+from sonde.indexer.store.lock import Patience, writer_lock
 
 
 class OtherEncoder(FakeEncoder):
@@ -204,7 +203,7 @@ def test_a_python_writer_does_not_wait(reviews: Path, held: "subprocess.Popen[st
 
 def test_every_write_of_the_python_api_waits_for_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 24 documents that four threads put, 18 were refused."""
-    monkeypatch.setattr("sonde.indexer.store.patience.USUAL", Patience(30.0))
+    monkeypatch.setattr("sonde.indexer.store.lock.USUAL", Patience(30.0))
     encoder: Any = FakeEncoder()
     shared = make(["A first text"], tmp_path / "c.sonde", encoder=encoder)
 

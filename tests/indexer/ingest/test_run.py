@@ -1,25 +1,36 @@
-"""A long index run makes room for writers that wait, between two commits; what both wrote stays."""
+"""A long run commits by time, so that a kill costs little, and makes room for writers that wait between two commits."""
 
 import shutil
+import subprocess
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_encoder import FakeEncoder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from killed_early import run as run_to_the_end
 
 from sonde.app.api import Collection
-from sonde.indexer.document import Document
+from sonde.indexer.document import Document, Skipped
+from sonde.indexer.encoder import Tokens
 from sonde.indexer.errors import OtherModelError, SondeError
 from sonde.indexer.ingest import BuildSettings, index, index_documents, run
-from sonde.indexer.ingest.plan import Batch, Planner
+from sonde.indexer.ingest.chunker import PassageInput
+from sonde.indexer.ingest.plan import Batch, PlannedDocument, Planner
 from sonde.indexer.ingest.report import BuildReport
+from sonde.indexer.ingest.run import FIRST_TOKENS, GROWTH, SECONDS, Pace
 from sonde.indexer.store.catalog import Catalog
-from sonde.indexer.store.lock import is_awaited
-from sonde.indexer.store.patience import Patience, patience
+from sonde.indexer.store.lock import Patience, is_awaited, patience
+from sonde.indexer.store.writing import Identity
 
 COUNT = 12
 WAIT = 60.0
@@ -193,3 +204,141 @@ def test_another_model_ends_the_run(tmp_path: Path) -> None:
         beside(folder, switch)
     with closing(Catalog.open(folder / "catalog.db")) as catalog:
         assert catalog.counts()[0] == 4
+
+
+RUNNER = Path(__file__).parents[2] / "support" / "killed_early.py"
+
+
+@pytest.mark.parametrize("shards", [0, 2], ids=["one", "shards"])
+@pytest.mark.parametrize("phase", ["index", "model"])
+def test_a_killed_run_embeds_only_the_rest(tmp_path: Path, phase: str, shards: int) -> None:
+    folder, whole, log = tmp_path / "c.sonde", tmp_path / "whole.sonde", tmp_path / "log"
+    for each in (whole, folder) if phase == "model" else ():
+        run_to_the_end("index", shards, each, tmp_path / "before")
+    total = run_to_the_end(phase, shards, whole, tmp_path / "whole")
+    command = [sys.executable, str(RUNNER), phase, str(shards), str(folder), str(log), "200"]
+    assert subprocess.run(command).returncode == -9
+    done = log.stat().st_size
+    assert 0 < done <= 200
+    assert run_to_the_end(phase, shards, folder, log) == total - done
+
+
+def passage(tokens: int) -> PassageInput:
+    return PassageInput(0, 1, "x", Tokens(np.zeros(tokens, np.int32), tokens, False), 0)
+
+
+def planned(*tokens: int) -> list[PlannedDocument]:
+    return [
+        PlannedDocument(str(place), Document("x"), Identity(b"", b""), False, [passage(n)])
+        for place, n in enumerate(tokens)
+    ]
+
+
+def sizes(given: Pace, batch: Batch, clock: list[float], rate: float) -> list[int]:
+    """The tokens of each part, if a model embeds `rate` tokens a second."""
+    found = []
+    for part in given.parts(batch):
+        found.append(sum(len(each.tokens.ids) for planned in part.documents for each in planned.passages or []))
+        clock[0] += found[-1] / rate
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rate", "documents", "last"), [(100.0, 150, 800), (1_000.0, 800, 8_000), (10_000_000.0, 1_500, 2_048 * 4**2)]
+)
+def test_a_commit_takes_some_seconds(monkeypatch: pytest.MonkeyPatch, rate: float, documents: int, last: int) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    found = sizes(Pace(), Batch(planned(*[32] * documents), read=documents), clock, rate)
+    assert found[0] == FIRST_TOKENS and sum(found) == 32 * documents
+    assert found[-2] == last and (last == SECONDS * rate or last == FIRST_TOKENS * GROWTH**2)
+
+
+def test_parts_hold_all_that_a_batch_holds() -> None:
+    batch = Batch(planned(2_000, 100, 5_000, 10), [Skipped("row 1", "the text is empty")], 3, 1, 9)
+    parts = list(Pace().parts(batch))
+    assert [[each.key for each in part.documents] for part in parts] == [["0", "1"], ["2", "3"]]
+    assert [part.read for part in parts] == [7, 2]
+    assert [(part.unchanged, part.duplicate_ids, len(part.skipped)) for part in parts] == [(3, 1, 1), (0, 0, 0)]
+    [only] = Pace().parts(Batch(unchanged=5, read=5))
+    assert (only.unchanged, only.read, only.documents) == (5, 5, [])
+
+
+IDS = [f"d{n}" for n in range(10)]
+TEXTS = ["the battery died", "a late parcel", "the screen is cracked"]
+CONTENT = st.tuples(st.sampled_from(TEXTS), st.integers(0, 2))
+OTHERS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from(IDS), CONTENT),
+        st.tuples(st.just("delete"), st.sampled_from(IDS)),
+        st.tuples(st.just("compact")),
+        st.tuples(st.just("tag"), st.sampled_from(IDS)),
+    ),
+    max_size=3,
+)
+
+
+def document(id: str, content: tuple[str, int]) -> Document:
+    return Document(content[0], key=id, metadata={"stars": content[1]})
+
+
+def write(collection: Collection, kept: dict[str, tuple[str, int] | None], what: tuple[Any, ...]) -> None:
+    """Do what another process does, in the collection and in the dict of what it left of each document."""
+    if what[0] == "put":
+        collection.put([document(*what[1:])])
+        kept[what[1]] = what[2]
+    elif what[0] == "compact":
+        collection.compact()
+    elif not collection.documents(what[1]):
+        return
+    elif what[0] == "delete":
+        collection.delete(what[1])
+        kept[what[1]] = None
+    else:
+        collection.tag("seen", ids=what[1], change="replace")
+
+
+def found(folder: Path) -> dict[str, tuple[str, int]]:
+    with closing(Catalog.open(folder / "catalog.db")) as catalog:
+        column = catalog.fields()["stars"].column
+        rows = catalog.connection.execute(f"SELECT key, text, {column} FROM documents JOIN metadata USING (doc)")
+        return {key: (text, stars) for key, text, stars in rows}
+
+
+@settings(max_examples=max(10, settings().max_examples * 2 // 5))
+@given(
+    before=st.dictionaries(st.sampled_from(IDS), CONTENT),
+    source=st.dictionaries(st.sampled_from(IDS), CONTENT, min_size=1),
+    between=st.lists(OTHERS, max_size=5),
+)
+def test_any_writes_between_the_turns(
+    before: dict[str, tuple[str, int]], source: dict[str, tuple[str, int]], between: list[list[tuple[Any, ...]]]
+) -> None:
+    """A document that only one of them wrote is as that one wrote it; of the others, it is as one of them did."""
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        folder, turns = Path(place) / "c.sonde", list(between)
+        encoder: Any = FakeEncoder()
+        kept: dict[str, tuple[str, int] | None] = {}
+
+        def others(folder: Path) -> None:
+            now = turns.pop(0)
+            with Collection.open(folder, encoder=encoder) as collection, patch.context() as quiet:
+                quiet.setattr(run, "is_awaited", lambda _: False)  # a put is a run too
+                for what in now:
+                    write(collection, kept, what)
+
+        if before:
+            index_documents((document(*each) for each in before.items()), folder, encoder=encoder)
+        patch.setattr(run, "is_awaited", lambda _: bool(turns))
+        patch.setattr(index, "let_in", others)
+        given = (document(*each) for each in source.items())
+        index_documents(given, folder, settings=BuildSettings(batch=2), encoder=encoder)
+        now = found(folder)
+        for id in IDS:
+            written = [where[id] for where in (source, kept) if id in where] or [before.get(id)]
+            assert now.get(id) in written, id
+        with Collection.open(folder, encoder=encoder) as collection:
+            assert collection.verify() == []
+            for mode in ("dense", "lexical"):
+                hits = collection.search("battery parcel screen died", k=20, mode=mode, collapse=False)
+                assert {hit.id for hit in hits} == set(now), mode

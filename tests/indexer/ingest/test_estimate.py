@@ -8,8 +8,7 @@ from fake_encoder import FakeEncoder
 
 from sonde.indexer.document import Document
 from sonde.indexer.ingest import estimate_source
-from sonde.indexer.ingest.report import START_SECONDS, STORED_PER_BYTE, STORING_SECONDS, estimate
-from sonde.indexer.ingest.survey import survey
+from sonde.indexer.ingest.estimate import START_SECONDS, STORED_PER_BYTE, STORING_SECONDS, estimate, survey
 from sonde.indexer.readers import Reading, read_source
 
 ROWS = [("short" if n < 200 else "a much longer text than that, " * 5).strip() + f" {n}" for n in range(1_000)]
@@ -50,7 +49,7 @@ def test_all_of_a_source_is_counted(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_a_part_of_a_source_is_extrapolated(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sonde.indexer.ingest import survey as module
+    from sonde.indexer.ingest import estimate as module
 
     ticks = iter(range(10_000))
     monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(ticks)))
