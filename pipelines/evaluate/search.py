@@ -14,7 +14,7 @@ from ...indexer.errors import SondeError, UsageError, did_you_mean, need
 from ...indexer.files import check_target, write_output
 from ...indexer.progress import Notify, silent
 from ...indexer.store.collection import StoredCollection
-from ...indexer.store.spreadsheets import Formulas
+from ...indexer.store.tabular import Formulas
 from ...indexer.wording import counted, listed
 from ..search.results import Mode, Results
 from ..search.settings import MODES, SearchSettings
