@@ -116,6 +116,8 @@ def test_texts_that_are_shared_bind_examples_together() -> None:
 class Planted(FakeEncoder):
     """Vectors put in by hand."""
 
+    spec = replace(FakeEncoder.spec, digest="3" * 64)  # similarities of another scale, which is kept per model
+
     def __init__(self, vectors: dict[str, list[float]]) -> None:
         super().__init__()
         self.planted = vectors
