@@ -8,6 +8,7 @@ from ...indexer.errors import Ids, Texts, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.runs import items_of, list_runs
+from ...indexer.wording import counted, listed
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import LabelOptions
@@ -147,7 +148,8 @@ class Labelling(Opened):
                 in one cell ("late; broken"), in several rows, or in a column of 0 and 1 for each label.
             run: The label run to correct. If None, the newest one that has these labels, or "labels" if no label run
                 exists yet.
-            progress: Receives a note on rows of a file without a label, which are left out.
+            progress: Receives a note on rows of a file without a label, which are left out, and on texts that have
+                changed since the sheet to code was written.
 
         Raises:
             UsageError: The label does not exist in the label run, or a file is not clear.
@@ -165,7 +167,24 @@ class Labelling(Opened):
         run = self.corrected_run(run, [name for names in lists if isinstance(names, (list, tuple)) for name in names])
         if labels is not given:  # a table, whose rows of one document count together only if it may have several labels
             labels = self._by_id(given, run, progress=progress)
+        if isinstance(given, Path):
+            self._note_changed(given, progress)
         return correct(self.stored, labels, run)
+
+    def _note_changed(self, sheet: Path, progress: Notify) -> None:
+        from ...indexer.store.documents import texts_by_id
+        from ...pipelines.label.correction_files import changed_texts
+
+        with self.stored.view() as view:
+
+            def texts(ids: list[str]) -> dict[str, str]:
+                return {id: each.text for id, each in texts_by_id(view.catalog, ids).items()}
+
+            found = changed_texts(sheet, self.id_column, texts)
+        if found:
+            have = "has" if len(found) == 1 else "have"
+            changed = f"{counted(len(found), 'text')} of {sheet.name} {have} changed since the sheet was written"
+            progress(f"{changed}, and the corrections were made for what it shows: {listed(found)}")
 
     def _by_id(self, given: Any, run: str | None, several: bool | None = None, progress: Notify = silent) -> Any:
         """Return the labels of a table or a file by id; anything else as it is."""

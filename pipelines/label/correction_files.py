@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
 from ...indexer.store.export import write_table
-from ...indexer.store.tabular import Formulas, unquoted
+from ...indexer.store.tabular import MOST_CHARS, Formulas, unquoted
 from ...indexer.wording import counted, on_one_line
 from .corrections import ADVICE, Correction
 from .labels import NONE_NAME, indicated, indicators, labels_by_id
@@ -56,10 +56,41 @@ def read_corrections(
             rows = [_row(json.loads(line), number, path, own) for number, line in
                     enumerate((line for line in lines if line.strip()), 1)]  # fmt: skip
         else:
-            rows = _coded(path, *(_csv(path) if suffix == ".csv" else _workbook(path)), own, known, progress)
+            rows = _coded(path, *_table(path), own, known, progress)
         return labels_by_id(rows, path, several)
     except (ValueError, csv.Error, RecursionError) as error:
         raise SondeError(f"cannot read {path}: {error}") from None
+
+
+def changed_texts(path: Path, own: str | None, texts: Callable[[list[str]], Mapping[str, str]]) -> list[str]:
+    """Return the ids of a sheet's coded rows whose text in the collection is no longer the sheet's, in order.
+
+    Only what `write_sheet` wrote has the texts as they were; a table of other columns gives none.
+
+    Args:
+        path: A file that `read_corrections` could read.
+        own: As there.
+        texts: Returns the collection's texts of these ids, by id.
+    """
+    names, rows = _table(path) if path.suffix.lower() in SHEETS else ([], [])
+    plain = [name.strip().lower() for name in names]
+    key = place_of_ids(names, ("id",), own)
+    if key is None or not {"text", "label"} <= {*plain} or not any(name.startswith(ASSIGNED) for name in plain):
+        return []
+    text, label = plain.index("text"), plain.index("label")
+    coded = {unquoted(id_text(cells[key])): str(cells[text] or "") for cells in rows if _labels(cells[label])}
+    now = texts([*coded])
+    return [id for id, before in coded.items() if id in now and not _is_text(before, now[id])]
+
+
+def _is_text(cell: str, text: str) -> bool:
+    """Whether a cell, which Excel cuts and in which line ends and control characters change, has this text."""
+    seen, full = ("".join(filter(str.isalnum, each)) for each in (cell, text))
+    return full.startswith(seen) if len(cell) > MOST_CHARS // 2 else full == seen
+
+
+def _table(path: Path) -> tuple[list[str], list[list[Any]]]:
+    return _csv(path) if path.suffix.lower() == ".csv" else _workbook(path)
 
 
 def _csv(path: Path) -> tuple[list[str], list[list[Any]]]:

@@ -182,6 +182,12 @@ def test_a_sheet_to_code_by_hand(survey: Collection, sonde: Command, tmp_path: P
     ]
     given = {each.id: each.labels for each in survey.corrections("multi")}
     assert [given[id] for id in table["id"][[0, 1, 3]]] == [("screen", "parcel"), (), ("battery",)]
+    table["text"] = [f"  {table['text'][0]}", *table["text"][1:3], "It was red.", "Nobody coded it."]
+    table.to_csv(path, index=False) if suffix == ".csv" else table.to_excel(path, index=False)
+    assert sonde(*back).said[1] == (
+        f"note: 1 text of {path.name} has changed since the sheet was written, and the corrections were made for what "
+        f"it shows: {table['id'][3]}"
+    )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
