@@ -8,7 +8,6 @@ from ...indexer.errors import Ids, Texts, UsageError, arg
 from ...indexer.progress import Notify, silent
 from ...indexer.store.kinds import CORRECTION, LABEL
 from ...indexer.store.runs import items_of, list_runs
-from ...indexer.wording import counted, listed
 from .arguments import PROGRESS, settings_from
 from .opened import Opened
 from .options import LabelOptions
@@ -160,6 +159,7 @@ class Labelling(Opened):
             Corrected(run='kinds', documents=1, total=1)
         """
         from ...pipelines.label import correct
+        from ...pipelines.label.correction_files import note_changed_texts
 
         labels = self._by_id(given, run, several=True)
         named = labels.values() if run is None and isinstance(labels, Mapping) else ()
@@ -168,23 +168,8 @@ class Labelling(Opened):
         if labels is not given:  # a table, whose rows of one document count together only if it may have several labels
             labels = self._by_id(given, run, progress=progress)
         if isinstance(given, Path):
-            self._note_changed(given, progress)
+            note_changed_texts(self.stored, given, self.id_column, progress)
         return correct(self.stored, labels, run)
-
-    def _note_changed(self, sheet: Path, progress: Notify) -> None:
-        from ...indexer.store.documents import texts_by_id
-        from ...pipelines.label.correction_files import changed_texts
-
-        with self.stored.view() as view:
-
-            def texts(ids: list[str]) -> dict[str, str]:
-                return {id: each.text for id, each in texts_by_id(view.catalog, ids).items()}
-
-            found = changed_texts(sheet, self.id_column, texts)
-        if found:
-            have = "has" if len(found) == 1 else "have"
-            changed = f"{counted(len(found), 'text')} of {sheet.name} {have} changed since the sheet was written"
-            progress(f"{changed}, and the corrections were made for what it shows: {listed(found)}")
 
     def _by_id(self, given: Any, run: str | None, several: bool | None = None, progress: Notify = silent) -> Any:
         """Return the labels of a table or a file by id; anything else as it is."""

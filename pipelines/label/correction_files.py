@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from ...indexer.progress import Notify, silent
 from ...indexer.readers.columns import ids_or, place_of_ids
 from ...indexer.readers.read import read_rows
 from ...indexer.readers.values import id_text
+from ...indexer.store.collection import StoredCollection
+from ...indexer.store.documents import texts_by_id
 from ...indexer.store.export import write_table
 from ...indexer.store.tabular import MOST_CHARS, Formulas, unquoted
-from ...indexer.wording import counted, on_one_line
+from ...indexer.wording import counted, listed, on_one_line
 from .corrections import ADVICE, Correction
 from .labels import NONE_NAME, indicated, indicators, labels_by_id
 from .review import Unsure
@@ -62,25 +64,30 @@ def read_corrections(
         raise SondeError(f"cannot read {path}: {error}") from None
 
 
-def changed_texts(path: Path, own: str | None, texts: Callable[[list[str]], Mapping[str, str]]) -> list[str]:
-    """Return the ids of a sheet's coded rows whose text in the collection is no longer the sheet's, in order.
+def note_changed_texts(collection: StoredCollection, path: Path, own: str | None, progress: Notify) -> None:
+    """Name the coded documents of a sheet whose text in the collection is no longer the sheet's, if there are any.
 
-    Only what `write_sheet` wrote has the texts as they were; a table of other columns gives none.
+    Only what `write_sheet` wrote has the texts as they were; a table of other columns gives no note.
 
     Args:
+        collection: The collection.
         path: A file that `read_corrections` could read.
         own: As there.
-        texts: Returns the collection's texts of these ids, by id.
+        progress: Receives the note.
     """
     names, rows = _table(path) if path.suffix.lower() in SHEETS else ([], [])
     plain = [name.strip().lower() for name in names]
     key = place_of_ids(names, ("id",), own)
     if key is None or not {"text", "label"} <= {*plain} or not any(name.startswith(ASSIGNED) for name in plain):
-        return []
+        return
     text, label = plain.index("text"), plain.index("label")
     coded = {unquoted(id_text(cells[key])): str(cells[text] or "") for cells in rows if _labels(cells[label])}
-    now = texts([*coded])
-    return [id for id, before in coded.items() if id in now and not _is_text(before, now[id])]
+    with collection.view() as view:
+        now = texts_by_id(view.catalog, coded)
+    if found := [id for id, before in coded.items() if id in now and not _is_text(before, now[id].text)]:
+        have = "has" if len(found) == 1 else "have"
+        changed = f"{counted(len(found), 'text')} of {path.name} {have} changed since the sheet was written"
+        progress(f"{changed}, and the corrections were made for what it shows: {listed(found)}")
 
 
 def _is_text(cell: str, text: str) -> bool:
