@@ -119,7 +119,7 @@ def test_other_containers_may_call_the_service_by_its_name(compose: dict[str, An
 
 def test_the_health_checks_ask_for_what_there_is(checkout: Path, compose: dict[str, Any]) -> None:
     assert "/health'" in compose["services"]["serve"]["healthcheck"]["test"][3]
-    assert '"/health"' in (checkout / "app" / "http" / "routes" / "documents.py").read_text()
+    assert '"/health"' in (checkout / "app" / "http" / "service.py").read_text()
 
 
 def test_only_what_is_built_goes_into_the_image(checkout: Path) -> None:

@@ -35,7 +35,7 @@ INDEX_BYTES_PER_ROW = 300
 """Links of the graph and postings of the lexical index, beside the vectors and the texts."""
 SURVEY_SECONDS = 5.0
 """Longest time to look; a larger source is extrapolated from the part that was read."""
-_PROBED_OF = 20
+PROBED_OF = 20
 """A probe is made only if there are at least this many times as many passages to embed."""
 _BYTES_PER_ROW, _BYTES_PER_PASSAGE = 49, 32
 """Of the late index: a pooled token's code and weight, and what is stored of each passage besides."""
@@ -157,7 +157,7 @@ def report_late_estimate(catalog: Catalog, rows: np.ndarray, count: int, encoder
         notify: Receives the sentence.
     """
     for most in (GLANCE_DOCUMENTS, PROBE_DOCUMENTS):
-        if count < most * _PROBED_OF:
+        if count < most * PROBED_OF:
             return
         some = rows[:: max(1, len(rows) // most)][:most]
         tokens = encoder.tokenize([passage_text(*each) for each in passage_texts(catalog, some.tolist())])

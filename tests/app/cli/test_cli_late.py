@@ -10,7 +10,7 @@ from kill_corpus import documents
 from small_reviews import lines
 
 from sonde.indexer.encoder.assembly import STATIC_WINDOW
-from sonde.indexer.ingest import late_estimate
+from sonde.indexer.ingest import estimate
 from sonde.indexer.late import token_rows
 from sonde.indexer.late.index import LINE
 
@@ -50,8 +50,8 @@ def test_a_long_run_says_once_what_it_will_take(
 ) -> None:
     folder = tmp_path / "c.sonde"
     assert sonde("index", corpus, "--to", folder, *shards).code == 0
-    monkeypatch.setattr(late_estimate, "PROBED_OF", 0.5)
-    monkeypatch.setattr(late_estimate, "LONG_RUN_SECONDS", 0.0)
+    monkeypatch.setattr(estimate, "PROBED_OF", 0.5)
+    monkeypatch.setattr(estimate, "LONG_RUN_SECONDS", 0.0)
     count = json.loads(sonde("info", folder, "--json").out)["passages"]
     told = [line for line in sonde("late", folder).err.splitlines() if "estimate" in line]
     assert [re.sub(r"[\d.]+ (s|k?B)", "N", line) for line in told] == [f"estimate: {count} passages: N, N of disk"]
