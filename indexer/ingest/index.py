@@ -28,7 +28,7 @@ from ..store.members import Seen
 from ..store.writing import GIVEN_TYPES, Retyped, declare_fields, delete_documents, retype_fields
 from ..wording import counted, shown_id
 from .plan import key_of, unfit
-from .report import BuildReport, BuildSettings, Tally
+from .report import BuildReport, BuildSettings, Tally, say_marked
 from .run import Run
 
 ATTEMPTS = 100
@@ -104,7 +104,7 @@ def _completed(
 ) -> BuildReport:
     """Delete what vanished, bring both indexes up to date, and return the report."""
     if settings.sync:
-        _delete_vanished(catalog, run.seen, run.tally, settings)
+        _delete_vanished(catalog, run.seen, run.tally, settings, notify)
     if not part:  # the types of shards are decided for all of them
         _say_types(retype_fields(catalog, _readers(catalog)), run.tally, notify)
     with nullcontext() if part else _stored(folder):
@@ -345,11 +345,12 @@ def usual_language(settings: BuildSettings, sample: Sequence[Document], notify: 
     return language
 
 
-def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: BuildSettings) -> None:
+def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: BuildSettings, notify: Notify) -> None:
     vanished = seen.missing(document_ids(catalog))
     if not settings.delete_most:
         refuse_to_delete_most(len(vanished), catalog.counts()[0] - tally.added, tally.added)
     if vanished:
+        say_marked(catalog, vanished, notify)
         with catalog.transaction(write=True):
             delete_documents(catalog, vanished)
             catalog.advance()

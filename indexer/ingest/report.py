@@ -12,9 +12,13 @@ from ..ann import AnnSettings
 from ..document import Document, Skipped
 from ..encoder import DEFAULT_MODEL, ModelSpec
 from ..encoder.models import known_languages
-from ..errors import NothingToIndexError, UsageError, out_of_range, unknown_option
+from ..errors import Message, NothingToIndexError, UsageError, arg, out_of_range, unknown_option
 from ..languages import detect, english_name, normalise
 from ..non_answers import NonAnswersMet
+from ..progress import Notify
+from ..store.catalog import Catalog
+from ..store.kinds import TAG
+from ..store.members import marked_by_hand
 from ..wording import counted, either, shown_id
 
 
@@ -240,6 +244,17 @@ def _trained_on(known: frozenset[str]) -> str:
 
 UNREPORTED = ("file", "shown", "languages", "non_answers", "recoded")
 """What a tally holds beside the values of the report."""
+
+
+def say_marked(catalog: Catalog, docs: Sequence[int], notify: Notify) -> None:
+    """Say which documents that are about to be deleted have a tag or a correction: both go with them."""
+    found = [
+        f"{counted(count, 'document')} with {'the tag' if kind is TAG else 'a correction of'} {name!r}"
+        for kind, name, count in marked_by_hand(catalog, docs)
+    ]
+    if found:
+        said = f"{arg('sync')} deletes {', '.join(found)}; what people marked does not come back with the file"
+        notify(Message(f"note: {said}"))
 
 
 @dataclass

@@ -15,10 +15,12 @@ from ..errors import Message, SondeError, UsageError, arg, give_type
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
 from ..readers.column_finder import OWN
+from ..readers.read import source_paths
+from ..readers.text_files import BLANK_PAGES
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import filled_fields
-from ..store.export import ORIGIN, is_origin
+from ..store.export import ORIGIN, SOURCES, is_origin
 from ..store.late import is_wanted, uncovered
 from ..wording import counted, listed, on_one_line
 from .columns import KnownColumns, known_columns, read_with_ids
@@ -64,12 +66,18 @@ def index_source(
     encoder = encoder_for_source(reading, sample, folder, settings, encoder, notify)
     filled = _filled(reading, folder)
     with_progress = _Followed(reading, notify)
+    columns = KnownColumns(known.new, id_column, reading.given_types, reading.forms, options.encoding)
+
+    def remember(catalog: Catalog) -> None:
+        columns.remember(catalog)
+        _remember_sources(catalog, source, folder)
+
     report = index_documents(
         with_progress,
         folder,
         settings=settings,
         sample=sample,
-        remember=KnownColumns(known.new, id_column, reading.given_types, reading.forms, options.encoding).remember,
+        remember=remember,
         encoder=encoder,
         notify=with_progress.notify,
         origin=origin_of(source, folder),
@@ -78,6 +86,8 @@ def index_source(
     report = replace(report, left_out=say_misfits(reading, notify))
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
+    if report.added or report.replaced:
+        _say_blank_pages(folder, notify)
     _complete_late(folder, encoder, notify)
     return report
 
@@ -119,6 +129,14 @@ def say_misfits(reading: Reading, notify: Notify) -> dict[str, int]:
         notify(f"note: {source}: {found.describe(column)}")
         counts[column] += found.count
     return dict(counts)
+
+
+def _say_blank_pages(folder: Path, notify: Notify) -> None:
+    with suppress(SondeError), closing(Catalog.open(folder / "catalog.db")) as catalog:
+        if count := filled_fields(catalog, [BLANK_PAGES] if BLANK_PAGES in catalog.fields() else []).get(BLANK_PAGES):
+            has = "has" if count == 1 else "have"
+            said = f"{counted(count, 'PDF file')} {has} pages without text, which are not searched"
+            notify(f"note: {said} ({BLANK_PAGES} > 0): if they are scans, run text recognition (OCR) first")
 
 
 def _filled(reading: Reading, folder: Path) -> dict[str, int]:
@@ -185,6 +203,14 @@ def origin_of(source: Any, folder: Path) -> str | None:
         return None
     path, beside = Path(source).expanduser().resolve(), folder.absolute().parent.resolve()
     return str(path.relative_to(beside) if path.is_relative_to(beside) else path)
+
+
+def _remember_sources(catalog: Catalog, source: Any, folder: Path) -> None:
+    """Write the paths of a run's sources beside those of earlier runs: an export must overwrite none of them."""
+    before = catalog.get(SOURCES, [])
+    new = [path for each in source_paths(source) or () if (path := origin_of(each, folder)) and path not in before]
+    if new:
+        catalog.set(SOURCES, [*before, *dict.fromkeys(new)])
 
 
 def check_origin(folder: Path, source: Path) -> None:

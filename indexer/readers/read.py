@@ -40,7 +40,7 @@ def read_source(source: Any, *, options: ReadOptions = _DEFAULTS, notify: Notify
         UsageError: A column that was set does not exist, no column can be the text, or the format is unknown.
         SondeError: A file is missing, empty, damaged or may not be read.
     """
-    paths = _paths(source)
+    paths = source_paths(source)
     sources = [python_source(source, options)] if paths is None else list(file_sources(paths, options, notify))
     _check_used(sources, options)
     return Reading(_parts(sources, options))
@@ -88,7 +88,12 @@ def _unused(field: str, options: ReadOptions, sources: Sequence[Source], reason:
     return UsageError(said, code="conflict", field=field, value=getattr(options, field))
 
 
-def _paths(source: Any) -> list[str | Path] | None:
+def source_paths(source: Any) -> list[str | Path] | None:
+    """Return the paths that a source names; None if it is rows or texts.
+
+    Raises:
+        UsageError: A list of texts may be one of files.
+    """
     if isinstance(source, (str, Path)):
         return [source]
     if not isinstance(source, (list, tuple)) or not source or not all(isinstance(one, (str, Path)) for one in source):

@@ -40,6 +40,10 @@ _UNCLOSED = {
 _DEEPEST = 2_000
 _UNSEEN = ["script", "style", "noscript", "template", "head", "svg"]
 _BREAK = "\x1e"
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+"""Signs with which PDF files print two or three letters; nobody types them in a filter."""
+BLANK_PAGES = "pages_without_text"
+"""The field of PDF files in which some pages have no text, such as scanned ones: their number."""
 
 # pypdf reports each oddity of a file as a warning; a program that wants them can still listen.
 logging.getLogger("pypdf").addHandler(logging.NullHandler())
@@ -173,12 +177,13 @@ def _pdf(data: bytes, encoding: str | None) -> Content:
         raise
     except Exception as error:  # a damaged PDF makes pypdf raise whatever its broken objects lead to
         raise UnreadableError(f"broken PDF: {' '.join(str(error).split()) or type(error).__name__}") from error
-    text = "\n\n".join(page.strip() for page in pages if page.strip())
-    if not text:
+    written = [page.strip().translate(_LIGATURES) for page in pages if page.strip()]
+    if not written:
         raise UnreadableError(
             f"no text on {counted(len(pages), 'page')}: if it is a scan, run text recognition (OCR) first"
         )
-    return Content(text, title.strip(), {"pages": len(pages)})
+    blank = {BLANK_PAGES: len(pages) - len(written)} if len(written) < len(pages) else {}
+    return Content("\n\n".join(written), title.strip(), {"pages": len(pages), **blank})
 
 
 _METADATA = {
@@ -188,6 +193,7 @@ _METADATA = {
     "bytes": "integer",
     "modified": "date",
     "pages": "integer",
+    BLANK_PAGES: "integer",
 }
 _LONGEST_PDF = 1 << 29
 _LONGEST_TEXT = 1 << 27

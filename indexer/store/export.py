@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 BUILT_IN = ("id", "title", "text")
 ORIGIN = "origin"
 """Property: the path of the source that a collection was first made from, relative to the collection's folder."""
+SOURCES = "sources"
+"""Property: the paths of all sources, in the order in which they came, as `ORIGIN` has the first."""
 SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl")
 TABLES = (".xlsx", ".csv", ".jsonl")
 """Files of tables that are not of documents."""
@@ -99,13 +101,16 @@ def is_origin(folder: Path, origin: object, source: Path) -> bool:
 
 
 def refuse_source(collection: StoredCollection, path: Path) -> None:
-    """Refuse to overwrite the file that a collection was made from.
+    """Refuse to overwrite a file that a collection was made from.
 
     Raises:
-        UsageError: It is that file.
+        UsageError: It is one.
     """
-    if path.exists() and is_origin(collection.path, collection.get(ORIGIN), path):
-        said = f"{path} is the file that the collection was made from: write to another file"
+    sources = collection.get(SOURCES)
+    known = [collection.get(ORIGIN), *(sources if isinstance(sources, list) else [])]
+    if path.exists() and any(is_origin(collection.path, each, path) for each in known):
+        which = "the file" if len(known) < 3 else "a file"
+        said = f"{path} is {which} that the collection was made from: write to another file"
         raise UsageError(said, code="conflict", field="to", value=str(path))
 
 

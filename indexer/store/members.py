@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from .catalog import Catalog
 from .documents import summed
 from .fields import Field
-from .kinds import SEPARATOR, RunKind
+from .kinds import CORRECTION, SEPARATOR, TAG, RunKind, kind_of
 from .runs import DEEPEST, Run, items_of, lineages_of
 
 LARGEST = 2**31
@@ -136,6 +136,16 @@ def documents_of_kind(catalog: Catalog, kind: RunKind) -> frozenset[int]:
     """Return the documents of all runs of this kind."""
     sql = "SELECT d.doc FROM run_documents d JOIN runs r ON r.run = d.run WHERE r.kind = ?"
     return frozenset(doc for (doc,) in catalog.runs.connection.execute(sql, (kind,)))
+
+
+def marked_by_hand(catalog: Catalog, docs: Sequence[int]) -> list[tuple[RunKind, str, int]]:
+    """Return how many of these documents each tag, and the corrections of each run, have: kind, name and number."""
+    sql = (
+        "SELECT r.kind, r.name, count(DISTINCT d.doc) FROM run_documents d JOIN runs r ON r.run = d.run "
+        "WHERE r.kind IN (?, ?) AND d.doc IN (SELECT value FROM json_each(?)) GROUP BY r.run ORDER BY r.kind, r.name"
+    )
+    found = catalog.runs.connection.execute(sql, (TAG, CORRECTION, json.dumps([*docs])))
+    return [(kind_of(kind), name, count) for kind, name, count in found]
 
 
 def documents_in_runs(catalog: Catalog) -> np.ndarray:

@@ -21,6 +21,19 @@ def test_the_source_is_not_overwritten(sonde: Command, tmp_path: Path, command: 
         assert sonde(command, tmp_path / "r.sonde", "--to", tmp_path / "other.jsonl").code == 0
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_none_of_several_sources_is_overwritten(sonde: Command, tmp_path: Path, together: bool) -> None:  # noqa: F811
+    """Only the first source of the first run was known, and none of several: an export replaced the others."""
+    sources = [lines(tmp_path / f"{n}.jsonl", [row | {"id": f"{n}{row['id']}"} for row in ROWS]) for n in "abc"]
+    before = [source.read_bytes() for source in sources]
+    for some in [sources] if together else [[source] for source in sources]:
+        assert sonde("index", *some, "--to", tmp_path / "r.sonde").code == 0
+    for source in sources:
+        told = f"{source} is a file that the collection was made from: write to another file"
+        sonde("export", tmp_path / "r.sonde", "--to", source).failed(told, code=2)
+    assert [source.read_bytes() for source in sources] == before
+
+
 def test_corrections_do_not_overwrite_the_source(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
     source = lines(tmp_path / "reviews.jsonl", ROWS)
     before, folder = source.read_bytes(), tmp_path / "r.sonde"

@@ -71,3 +71,20 @@ def test_settings_that_a_replaced_run_had_are_named(sonde: Command, shop: Path) 
     ran = sonde("label", shop, *LABELS, "--replace")
     assert "note: the replaced run had --multi-label; this one gives each document one label at most" in ran.said
     assert "note: the replaced run had only the documents that match \"id != 'parcel-1'\" (--where)" in ran.said
+
+
+def test_marks_of_documents_that_sync_deletes_are_named(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    """A file that was renamed lost its tag without a word."""
+    rows = [{"id": str(n), "text": f"text {n}"} for n in range(8)]
+    folder = tmp_path / "c.sonde"
+    assert sonde("index", lines(tmp_path / "a.jsonl", rows), "--to", folder).code == 0
+    assert sonde("tag", folder, "key", "1", "2", "5").code == 0
+    assert sonde("runs", "correct", folder, "2", "--label", "good", "--run", "tone").code == 0
+    kept = [row for row in rows if row["id"] not in ("1", "2", "3")]
+    ran = sonde("index", lines(tmp_path / "a.jsonl", kept), "--to", folder, "--sync")
+    assert (
+        "note: --sync deletes 1 document with a correction of 'tone', 2 documents with the tag 'key'; what people "
+        "marked does not come back with the file"
+    ) in ran.said
+    ran = sonde("index", lines(tmp_path / "a.jsonl", kept[1:]), "--to", folder, "--sync")
+    assert ran.code == 0 and "deletes" not in ran.err

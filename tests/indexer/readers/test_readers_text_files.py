@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pypdf
 import pytest
 
 from sonde.indexer.document import Document, Skipped
 from sonde.indexer.errors import SondeError, UsageError
 from sonde.indexer.readers import ReadOptions, read_source
+from sonde.indexer.readers.text_files import read_content
 
 
 def documents(reading: Iterable[Document | Skipped]) -> list[Document]:
@@ -108,9 +110,21 @@ def test_folder(notes):
     assert reading.columns.describe() == (
         "text: content (of 12 files; left out: 1 .png) · title: title (heading, HTML title, PDF title or file name) · "
         "id: path (relative) · metadata: path (text), folder (text), extension (text), bytes (integer), "
-        "modified (date), pages (integer)"
+        "modified (date), pages (integer), pages_without_text (integer)"
     )
     assert reading.progress().fraction == 1.0
+
+
+def test_a_pdf_has_letters_as_people_type_them(monkeypatch):
+    """`text ILIKE '%whitfield%'` found nothing in PDF files that print the letters f and i as one sign."""
+    monkeypatch.setattr(pypdf.PageObject, "extract_text", lambda page: "The oﬃce of Mr Whitﬁeld, ﬂoor ﬀ")
+    assert read_content(pdf_bytes(["x"]), "pdf", None).text == "The office of Mr Whitfield, floor ff"
+
+
+def test_pages_without_text_are_counted():
+    found = read_content(pdf_bytes(["First page", "", "Third page", ""]), "pdf", None)
+    assert (found.text, found.metadata) == ("First page\n\nThird page", {"pages": 4, "pages_without_text": 2})
+    assert read_content(pdf_bytes(["First page"]), "pdf", None).metadata == {"pages": 1}
 
 
 def test_files_that_are_skipped(notes):
