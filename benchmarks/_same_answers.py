@@ -84,12 +84,12 @@ def write(name: str, found: Sequence[dict[str, Any]]) -> None:
 
 
 def fill() -> None:
-    """Make the larger collections, in batches of a fixed size."""
+    """Make the larger collections, in batches of a fixed size; the precision of a long run depends on what is faster."""
     import sonde
 
     for source in ("data/retrieval/cisi/corpus.jsonl.gz", "stack.jsonl", "trec.jsonl"):
         name = "cisi" if "cisi" in source else source.removesuffix(".jsonl")
-        made = sonde.index(source, to=f"{name}.sonde", batch=BATCH)
+        made = sonde.index(source, to=f"{name}.sonde", batch=BATCH, dtype="float32")
         show(name, made.report.to_dict() if made.report else None)
 
 

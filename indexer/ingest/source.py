@@ -59,7 +59,7 @@ def index_source(
     sample = reading.head(LANGUAGE_SAMPLE)
     say_aside(reading, folder, notify)
     say_points(reading, notify)
-    _say_other_source(source, folder, notify)
+    others = _say_other_source(source, folder, notify)
     _say_other_text(reading, folder, notify)
     if settings.sync and not settings.delete_most and not reading.once:
         refuse_wrong_source(reading, folder)
@@ -84,6 +84,8 @@ def index_source(
     )
     with_progress.say_hashed()
     report = replace(report, left_out=say_misfits(reading, notify))
+    if report.replaced and others:
+        _say_same_names(report.replaced, source, notify)
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
     if report.added or report.replaced:
@@ -158,15 +160,26 @@ def _say_emptied(reading: Reading, folder: Path, before: Mapping[str, int], noti
         notify(f"note: {reading.name} has no values for {names}, so {most} that it replaced lost theirs")
 
 
-def _say_other_source(source: Any, folder: Path, notify: Notify) -> None:
-    """Say that documents come to those of another source, which is usual but may be a slip in the name."""
-    path = folder / "catalog.db"
-    if origin_of(source, folder) is None or not path.is_file():
-        return
+def _say_other_source(source: Any, folder: Path, notify: Notify) -> bool:
+    """Say that documents come to those of another source, which is usual but may be a slip in the name.
+
+    Returns whether it is a folder that the collection has no documents of yet.
+    """
+    path, here = folder / "catalog.db", origin_of(source, folder)
+    if here is None or not path.is_file():
+        return False
     with suppress(SondeError), closing(Catalog.open(path)) as catalog:  # the run says what is wrong with a collection
         origin, documents = catalog.get(ORIGIN), catalog.counts()[0]
         if documents and isinstance(origin, str) and not is_origin(folder, origin, Path(source)):
             notify(f"{folder} has {counted(documents, 'document')}; it was made from {origin}")
+            return Path(source).is_dir() and here not in catalog.get(SOURCES, [])
+    return False
+
+
+def _say_same_names(replaced: int, source: Any, notify: Notify) -> None:
+    has = "has" if replaced == 1 else "have"
+    said = f"{counted(replaced, 'file')} of {source} {has} the path of a document from another folder, and replaced it"
+    notify(f"note: {said}; to keep both, index both folders in one run")
 
 
 def _say_other_text(reading: Reading, folder: Path, notify: Notify) -> None:

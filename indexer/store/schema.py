@@ -362,4 +362,5 @@ _PROPERTIES = {
     "types": is_types,
     "forms": is_types,
     "encoding": lambda value: isinstance(value, str),
+    "sources": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
 }

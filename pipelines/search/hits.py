@@ -1,5 +1,6 @@
 """One page of ranked documents as hits, with notes for the user."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from ...indexer.lexical.analysis import word_spans
 from ...indexer.progress import check_wanted
 from ...indexer.store.documents import ids_by_number, languages_by_id
 from ...indexer.store.view import View
-from ...indexer.wording import counted
+from ...indexer.wording import counted, on_one_line
 from .collapse import Collapsed, collapse
 from .excerpts import Excerpts, explain
 from .filters import empty_hint
@@ -45,6 +46,8 @@ SHORTEST, ALIKE = 4, 0.75
 """Letters of a word for which a similar one is suggested, and how alike they are, 0 to 1 (Ratcliff and Obershelp)."""
 ABSENT = 4
 """Such words that the note names, at most."""
+_PHRASE = re.compile(r'(?<![^\s(])["“„«]\s*([^\s"“”„«»]+(?:\s+[^\s"“”„«»]+)+)\s*["”“»]')
+"""Two or more words in quotes."""
 
 
 def build_results(
@@ -79,7 +82,7 @@ def build_results(
     said = () if stage.missing and not len(ranked.rows) else _notes(view, settings, ranked, kept.ranked)
     if asked and excerpts and not notes:
         said = _with_absent(view, query, said)
-    notes = nothing + _partial(stage) + notes + said
+    notes = nothing + _partial(stage) + notes + said + (_quoted(query) if asked else ())
     if reranking and reranking.depth < reranking.wanted:
         notes += (
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
@@ -208,6 +211,15 @@ def _meant(view: View, lexical: LexicalIndex, word: str) -> str:
     longer = sorted((each for each in known if each.startswith(word.casefold())), key=lambda each: (len(each), each))
     close = longer or get_close_matches(word.casefold(), known, n=1, cutoff=ALIKE)
     return f" ({MEANT} {close[0]!r}?)" if close else ""
+
+
+def _quoted(query: str) -> tuple[str, ...]:
+    """Return a note if a query has words in quotes, which elsewhere find exact phrases."""
+    found = _PHRASE.search(query)
+    if not found or len(query) > CHARACTERS:
+        return ()
+    phrase = on_one_line(found[1]).replace("'", "''")
+    return (f"quotes do not make a phrase: the filter text ILIKE '%{phrase}%' keeps the texts that have it",)
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

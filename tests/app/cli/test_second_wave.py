@@ -73,6 +73,22 @@ def test_settings_that_a_replaced_run_had_are_named(sonde: Command, shop: Path) 
     assert "note: the replaced run had only the documents that match \"id != 'parcel-1'\" (--where)" in ran.said
 
 
+def test_a_file_of_another_folder_that_replaces_one_is_named(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
+    """Ids are paths inside a folder: letter.txt of a second folder replaced that of the first without a word."""
+    for name, text in (("one", "a letter about apples"), ("two", "a letter about boats")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "letter.txt").write_text(text)
+    assert sonde("index", tmp_path / "one", "--to", tmp_path / "c.sonde").code == 0
+    ran = sonde("index", tmp_path / "two", "--to", tmp_path / "c.sonde")
+    assert ran.said[-1] == (
+        f"note: 1 file of {tmp_path / 'two'} has the path of a document from another folder, and replaced it; to keep "
+        "both, index both folders in one run"
+    )
+    (tmp_path / "two" / "letter.txt").write_text("a letter about rivers")
+    for again in (tmp_path / "two", tmp_path / "one"):
+        assert "another folder" not in sonde("index", again, "--to", tmp_path / "c.sonde").err
+
+
 def test_marks_of_documents_that_sync_deletes_are_named(sonde: Command, tmp_path: Path) -> None:  # noqa: F811
     """A file that was renamed lost its tag without a word."""
     rows = [{"id": str(n), "text": f"text {n}"} for n in range(8)]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_encoder import FakeEncoder
 
 from sonde.app.api import index
@@ -38,3 +39,15 @@ def test_a_similar_word_is_suggested_for_one_that_no_document_has(tmp_path: Path
     assert opened.search("batery", mode="lexical").notes == (
         "no document has the word 'batery' (did you mean 'battery'?)",
     )
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "lexical", "dense"])
+def test_words_in_quotes_are_no_phrase_and_the_filter_for_one_is_named(tmp_path: Path, mode: Any) -> None:
+    encoder: Any = FakeEncoder()
+    rows = [{"id": "1", "text": "on the other hand, it's red"}, {"id": "2", "text": "a hand on the other one"}]
+    opened = index(rows, tmp_path / "c.sonde", id="id", text="text", encoder=encoder)
+    said = "quotes do not make a phrase: the filter text ILIKE '%other hand, it''s%' keeps the texts that have it"
+    assert opened.search('is it "other hand, it\'s" red', mode=mode).notes[-1] == said
+    assert [hit.id for hit in opened.search("hand", where="text ILIKE '%other hand, it''s%'")] == ["1"]
+    for plain in ('"hand"', 'a 5" screen and a 7" one', "the 'other hand'", "other hand"):
+        assert not any("phrase" in note for note in opened.search(plain, mode=mode).notes)
