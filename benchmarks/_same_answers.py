@@ -84,7 +84,7 @@ def write(name: str, found: Sequence[dict[str, Any]]) -> None:
 
 
 def fill() -> None:
-    """Make the larger collections, in batches of a fixed size; the precision of a long run depends on what is faster."""
+    """Make the larger collections, in batches of a fixed size, and in a precision that does not depend on a timing."""
     import sonde
 
     for source in ("data/retrieval/cisi/corpus.jsonl.gz", "stack.jsonl", "trec.jsonl"):

@@ -143,6 +143,12 @@ BUILT_IN = {
 """The fields that every document has."""
 
 
+_RESERVED = frozenset(
+    ("from", "select", "case", "when", "then", "else", "where", "join", "as", "on", "having", "union", "with", "any")
+)
+"""Words that SQL does not take for a column without quotes, and that no condition needs."""
+
+
 class FieldNames:
     """Finds fields by name; those of the metadata hide built-in and further ones of the same name."""
 
@@ -160,7 +166,12 @@ class FieldNames:
     def lacks_quotes(self, where: str) -> str | None:
         """Return the longest name in a text that needs double quotes in a filter, in these quotes; None without one."""
         folded = where.casefold()
-        needing = [name for name in self._operands if not re.fullmatch(r"[\w.]+", name) and name.casefold() in folded]
+        words = _RESERVED & {*re.findall(r"\w+", folded)}
+        needing = [
+            name
+            for name in self._operands
+            if (name.casefold() in words if re.fullmatch(r"[\w.]+", name) else name.casefold() in folded)
+        ]
         return _quoted(max(needing, key=len)) if needing else None
 
     def find(self, name: str, quoted: bool) -> Operand:
@@ -213,7 +224,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _quoted(column: str) -> str:
     doubled = column.replace('"', '""')
-    return column if column.isidentifier() else f'"{doubled}"'
+    return column if column.isidentifier() and column.casefold() not in _RESERVED else f'"{doubled}"'
 
 
 def compare_fields(left: Operand, operator: str, right: Operand) -> Fragment:

@@ -371,3 +371,13 @@ def only_reading(action: int, *_: object) -> int:
 def test_times_are_compared_in_utc():
     compiled = compile_filter("date >= '2024-03-01T23:30-02:00'", FIELDS)
     assert compiled.parameters == (datetime(2024, 3, 2, 1, 30, tzinfo=UTC).replace(tzinfo=None).isoformat(),)
+
+
+def test_a_column_with_a_name_that_sql_reserves_needs_double_quotes():
+    fields = {name: Field(name, f"c{n}", "text") for n, name in enumerate(("from", "to", "kind"))}
+    for where in ("from ILIKE '%shaw%'", "kind = 'a' AND From = 'b'"):
+        with pytest.raises(UsageError, match=r'cannot be read: write the column in double quotes: "from" = …$'):
+            compile_filter(where, fields)
+    assert compile_filter("\"from\" = 'x' AND to = 'y'", fields).parameters == ("x", "y")
+    with pytest.raises(UsageError, match="there is no column 'kint'"):
+        compile_filter("\"from\" = 'from' AND kint = 'from'", fields)
