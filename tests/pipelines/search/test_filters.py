@@ -379,5 +379,5 @@ def test_a_column_with_a_name_that_sql_reserves_needs_double_quotes():
         with pytest.raises(UsageError, match=r'cannot be read: write the column in double quotes: "from" = …$'):
             compile_filter(where, fields)
     assert compile_filter("\"from\" = 'x' AND to = 'y'", fields).parameters == ("x", "y")
-    with pytest.raises(UsageError, match="there is no column 'kint'"):
+    with pytest.raises(UsageError, match="there is no field 'kint'"):
         compile_filter("\"from\" = 'from' AND kint = 'from'", fields)
