@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
@@ -21,6 +21,9 @@ from .child import TextReaders
 from .columns import Columns
 from .encoding import detect_encoding
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
+
+if TYPE_CHECKING:
+    from pypdf import DocumentInformation
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*+(\S.*)$", re.MULTILINE)
@@ -59,7 +62,7 @@ class Content:
 
     text: str
     title: str = ""
-    metadata: Mapping[str, int] = field(default_factory=dict)
+    metadata: Mapping[str, int | datetime] = field(default_factory=dict)
 
 
 def read_content(data: bytes, format: str, encoding: str | None, hint: str | None = None) -> Content:
@@ -173,6 +176,7 @@ def _pdf(data: bytes, encoding: str | None) -> Content:
             raise UnreadableError("the PDF is protected by a password")
         pages = [page.extract_text() for page in reader.pages]
         title = str((reader.metadata and reader.metadata.title) or "")
+        created = _created(reader.metadata)
     except UnreadableError:
         raise
     except Exception as error:  # a damaged PDF makes pypdf raise whatever its broken objects lead to
@@ -183,7 +187,18 @@ def _pdf(data: bytes, encoding: str | None) -> Content:
             f"no text on {counted(len(pages), 'page')}: if it is a scan, run text recognition (OCR) first"
         )
     blank = {BLANK_PAGES: len(pages) - len(written)} if len(written) < len(pages) else {}
-    return Content("\n\n".join(written), title.strip(), {"pages": len(pages), **blank})
+    return Content("\n\n".join(written), title.strip(), created | {"pages": len(pages), **blank})
+
+
+def _created(information: "DocumentInformation | None") -> dict[str, datetime]:
+    """Return when a PDF says that it was made, in UTC; its author's program may have written anything there."""
+    try:
+        made = information and information.creation_date
+    except Exception:  # pypdf raises what its parsing of the date meets
+        return {}
+    if made is None or not 1980 <= made.year <= 2100:
+        return {}
+    return {"created": made.astimezone(UTC) if made.tzinfo else made.replace(tzinfo=UTC)}
 
 
 _METADATA = {
@@ -192,6 +207,7 @@ _METADATA = {
     "extension": "text",
     "bytes": "integer",
     "modified": "date",
+    "created": "date",
     "pages": "integer",
     BLANK_PAGES: "integer",
 }

@@ -110,7 +110,7 @@ def test_folder(notes):
     assert reading.columns.describe() == (
         "text: content (of 12 files; left out: 1 .png) · title: title (heading, HTML title, PDF title or file name) · "
         "id: path (relative) · metadata: path (text), folder (text), extension (text), bytes (integer), "
-        "modified (date), pages (integer), pages_without_text (integer)"
+        "modified (date), created (date), pages (integer), pages_without_text (integer)"
     )
     assert reading.progress().fraction == 1.0
 
@@ -125,6 +125,20 @@ def test_pages_without_text_are_counted():
     found = read_content(pdf_bytes(["First page", "", "Third page", ""]), "pdf", None)
     assert (found.text, found.metadata) == ("First page\n\nThird page", {"pages": 4, "pages_without_text": 2})
     assert read_content(pdf_bytes(["First page"]), "pdf", None).metadata == {"pages": 1}
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("D:20190314221000+02'00'", datetime(2019, 3, 14, 20, 10, tzinfo=UTC)),
+        ("D:20190314221000", datetime(2019, 3, 14, 22, 10, tzinfo=UTC)),
+        ("D:19030101000000Z", None),
+        ("some day", None),
+    ],
+)
+def test_when_a_pdf_was_made(written, found):
+    data = pdf_bytes(["First page"], f"A paper) /CreationDate ({written}")
+    assert read_content(data, "pdf", None).metadata.get("created") == found
 
 
 def test_files_that_are_skipped(notes):
