@@ -20,7 +20,6 @@ from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import update_derived
 from ..store.documents import document_ids
-from ..store.export import ORIGIN
 from ..store.integrity import sweep
 from ..store.late import want
 from ..store.lock import AGAIN, QUEUE, Patience, let_in, writer_lock
@@ -51,7 +50,7 @@ def index_documents(
     numbers: Mapping[str, int] | None = None,
     part: bool = False,
     notify: Notify = silent,
-    origin: str | None = None,
+    committed: Callable[[Catalog], None] = lambda catalog: None,
 ) -> BuildReport:
     """Bring a collection up to date with `documents`; make it if it does not exist.
 
@@ -70,7 +69,7 @@ def index_documents(
         numbers: The numbers that new documents get, by key; the next free ones if None.
         part: Whether the collection is a part of another one, whose run must be repeated if it fails.
         notify: Receives progress and notes for the user.
-        origin: The source's path, which a new collection remembers.
+        committed: Writes where documents come from; called under the lock, after commits of some.
 
     Raises:
         UsageError: The settings contradict the collection.
@@ -86,7 +85,7 @@ def index_documents(
                 if run is not None:
                     _refuse_another(folder, run.encoder)
                 encoder = _still(folder, settings, encoder, loaded, notify)
-                with closing(_open(folder, encoder, settings, sample, remember, origin, notify)) as catalog:
+                with closing(_open(folder, encoder, settings, sample, remember, notify)) as catalog:
                     sweep(folder, catalog)
                     if run is None:
                         declare_fields(catalog, fields or {})
@@ -94,7 +93,10 @@ def index_documents(
                         if settings.late:
                             want(catalog, True)
                         run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
-                    if run.turn(catalog):
+                    ended = run.turn(catalog)
+                    if run.tally.added or run.tally.replaced:
+                        committed(catalog)
+                    if ended:
                         return _completed(folder, catalog, settings, run, part, notify, began)
             _let_in(folder, run.encoder)
 
@@ -311,7 +313,6 @@ def _open(
     settings: BuildSettings,
     sample: Sequence[Document],
     remember: Callable[[Catalog], None],
-    origin: str | None,
     notify: Notify,
 ) -> Catalog:
     if not is_new(folder):
@@ -331,8 +332,6 @@ def _open(
         catalog.set("language", language)
         catalog.set("epoch", 1)
         remember(catalog)  # with the model: the same command, repeated after a kill, takes it for a later run
-        if origin:
-            catalog.set(ORIGIN, origin)
     return catalog
 
 

@@ -70,7 +70,8 @@ def index_source(
 
     def remember(catalog: Catalog) -> None:
         columns.remember(catalog)
-        _remember_sources(catalog, source, folder)
+        if known.new and catalog.get(ORIGIN) is None and (origin := origin_of(source, folder)):
+            catalog.set(ORIGIN, origin)
 
     report = index_documents(
         with_progress,
@@ -80,7 +81,7 @@ def index_source(
         remember=remember,
         encoder=encoder,
         notify=with_progress.notify,
-        origin=origin_of(source, folder),
+        committed=lambda catalog: _remember_sources(catalog, source, folder),
     )
     with_progress.say_hashed()
     report = replace(report, left_out=say_misfits(reading, notify))
