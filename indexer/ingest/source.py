@@ -75,7 +75,7 @@ def index_source(
         origin=origin_of(source, folder),
     )
     with_progress.say_hashed()
-    report = replace(report, left_out=say_misfits(reading, notify))
+    report = replace(report, left_out=say_misfits(reading, notify), unread_files=reading.unread_files)
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
     _complete_late(folder, encoder, notify)

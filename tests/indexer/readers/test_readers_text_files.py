@@ -106,7 +106,8 @@ def test_folder(notes):
     }
     assert (found["a/z.md"].metadata["folder"], found["paper.pdf"].metadata["pages"]) == ("a", 2)
     assert reading.columns.describe() == (
-        "text: content (of 12 files; left out: 1 .png) · title: title (heading, HTML title, PDF title or file name) · "
+        "text: content (of 12 files; left out: 1 .png, 2 hidden files) · "
+        "title: title (heading, HTML title, PDF title or file name) · "
         "id: path (relative) · metadata: path (text), folder (text), extension (text), bytes (integer), "
         "modified (date), pages (integer)"
     )
