@@ -11,11 +11,16 @@ from .source import SUFFIXES, TEXT_SUFFIXES
 NO_SUFFIX = "without a suffix"
 HIDDEN = "hidden"
 SPECIAL = "pipe or device"
+LINK_OUT = "link that leads out of the folder"
 _SUFFIX = re.compile(r"\.(?=.*[^\W\d_])\w{1,12}[~#+]*")
 """Suffixes as people know them; the end of "report.2024" or of "Minutes v1.2 final" is none."""
 _NAMED = 8
 """Suffixes that a sentence names; the others are counted together."""
-_OTHERS = {HIDDEN: ("hidden file", "hidden files"), SPECIAL: ("pipe or device", "pipes or devices")}
+_OTHERS = {
+    HIDDEN: ("hidden file", "hidden files"),
+    LINK_OUT: (LINK_OUT, "links that lead out of the folder"),
+    SPECIAL: (SPECIAL, "pipes or devices"),
+}
 """What is left out whatever its suffix, for one file and for several."""
 
 

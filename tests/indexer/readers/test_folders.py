@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sonde.indexer.readers import Reading, read_source
+from sonde.indexer.readers import Reading, ReadOptions, read_source
 from sonde.indexer.readers.unread import counted_kinds, unread_lines
 
 
@@ -65,3 +65,49 @@ def test_a_pipe_is_counted_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(src / "b.txt")
     reading = read_source(src)
     assert (read_keys(reading), reading.unread_files) == (["a.txt"], {"pipe or device": 1})
+
+
+def test_links_that_lead_out_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    """A private file that a link leads to came into a collection that others get."""
+    src, home = folder_of(tmp_path / "src", "sub/b.txt"), folder_of(tmp_path / "home", "diary.txt")
+    (tmp_path / "src2").mkdir()
+    links = {
+        "diary.txt": home / "diary.txt",
+        "relative.txt": Path("../home/diary.txt"),
+        "sub/nothing.txt": home / "gone.txt",
+        "sub/beside.md": tmp_path / "src2" / "x.md",
+        "twice.txt": src / "relative.txt",
+        "folder": home,
+    }
+    for name, target in links.items():
+        (src / name).symlink_to(target)
+    reading = read_source(src)
+    assert read_keys(reading) == ["a.txt", "sub/b.txt"]
+    assert reading.unread_files == {"link that leads out of the folder": 6}
+    assert "left out: 6 links that lead out of the folder)" in reading.columns.describe()
+    assert unread_lines({"link that leads out of the folder": 1}) == [
+        "1 link that leads out of the folder was left out"
+    ]
+    assert not [key for key in read_keys(read_source(src, options=ReadOptions(format="text"))) if key in links]
+
+
+def test_links_that_stay_in_the_folder_are_read(tmp_path: Path) -> None:
+    src = folder_of(tmp_path / "src", "sub/b.txt")
+    (src / "c.txt").symlink_to(src / "sub" / "b.txt")
+    (src / "up.txt").symlink_to(Path("sub/../a.txt"))
+    (src / "sub" / "round").symlink_to(src)
+    (src / "d.txt").symlink_to(src / "d.txt")
+    link = tmp_path / "link"
+    link.symlink_to(src)
+    for folder in (src, link, link / "sub" / ".."):
+        reading = read_source(folder)
+        assert read_keys(reading) == ["a.txt", "c.txt", "d.txt", "sub/b.txt", "up.txt"]
+        assert reading.unread_files == {}
+
+
+def test_a_link_may_lead_into_another_given_folder_or_be_given_itself(tmp_path: Path) -> None:
+    src, more = folder_of(tmp_path / "src"), folder_of(tmp_path / "more", "b.txt")
+    (src / "b.txt").symlink_to(more / "b.txt")
+    assert read_keys(read_source([src, more])) == ["src/a.txt", "src/b.txt", "more/a.txt", "more/b.txt"]
+    reading = read_source([src, src / "b.txt"])
+    assert (read_keys(reading), reading.unread_files) == (["a.txt", "b.txt"], {})
