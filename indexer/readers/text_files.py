@@ -21,7 +21,7 @@ from .columns import Columns
 from .encoding import detect_encoding
 from .folders import found
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
-from .unread import counted_kinds
+from .unread import counted_kinds, what_to_do
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*+(\S.*)$", re.MULTILINE)
@@ -315,4 +315,4 @@ def _columns(files: int, unread: Mapping[str, int]) -> Columns:
 
 def _nothing_to_read(name: str, unread: Mapping[str, int]) -> str:
     holds = f"; it holds {counted_kinds(unread)}" if unread else ""
-    return f"{name} has no readable file ({', '.join(TEXT_SUFFIXES)}){holds}: give tables such as .csv one by one"
+    return f"{name} has no readable file ({', '.join(TEXT_SUFFIXES)}){holds}: {what_to_do(unread)}"

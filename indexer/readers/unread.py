@@ -1,7 +1,7 @@
 """Files of a folder that are not read: their kinds, and how messages count them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..wording import counted
@@ -12,6 +12,11 @@ NO_SUFFIX = "without a suffix"
 HIDDEN = "hidden"
 SPECIAL = "pipe or device"
 LINK_OUT = "link that leads out of the folder"
+_DOCUMENTS = (
+    *(".eml", ".mbox", ".msg", ".pst", ".docx", ".doc", ".odt", ".rtf", ".pages", ".epub", ".pptx", ".ppt", ".odp"),
+)
+_ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
+CONVERT = "to text, HTML or PDF, or to a table with a column of texts"
 _SUFFIX = re.compile(r"\.(?=.*[^\W\d_])\w{1,12}[~#+]*")
 """Suffixes as people know them; the end of "report.2024" or of "Minutes v1.2 final" is none."""
 _NAMED = 8
@@ -43,6 +48,31 @@ def count_kinds(kinds: Iterable[str]) -> dict[str, int]:
 def counted_kinds(unread: Mapping[str, int]) -> str:
     """Return how many files of each kind there are, on one line; the numbers add up to all of them."""
     return _joined([*_by_suffix(unread), *_others(unread)], unread)
+
+
+def what_to_do(unread: Mapping[str, int]) -> str:
+    """Return what to do about the files of a folder in which none is read."""
+    tables = [kind for kind in unread if Path(f"x{kind}").with_suffix("").suffix in SUFFIXES or kind in SUFFIXES]
+    documents = [kind for kind in unread if kind in _DOCUMENTS]
+    archives = [kind for kind in unread if kind in _ARCHIVES]
+    advice = [
+        f"give tables such as {tables[0]} one by one" if tables else "",
+        f"convert {_and(documents)} files {CONVERT}" if documents else "",
+        f"unpack {_and(archives)} files" if archives else "",
+        "copy the files that the links lead to into the folder" if LINK_OUT in unread else "",
+    ]
+    return "; ".join(filter(None, advice)) or "check the path"
+
+
+def instead_of(suffix: str) -> str | None:
+    """Return what to do with a file that has this suffix, which Sonde does not read; None if nothing is known."""
+    if suffix in _ARCHIVES:
+        return "unpack it, and give the files or their folder"
+    return f"convert it {CONVERT}" if suffix in _DOCUMENTS else None
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def unread_lines(unread: Mapping[str, int]) -> list[str]:

@@ -1,10 +1,12 @@
 """What is not read in a folder: all of it is counted, by kind."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from sonde.indexer.errors import SondeError
 from sonde.indexer.readers import Reading, ReadOptions, read_source
 from sonde.indexer.readers.unread import counted_kinds, unread_lines
 
@@ -111,3 +113,31 @@ def test_a_link_may_lead_into_another_given_folder_or_be_given_itself(tmp_path: 
     assert read_keys(read_source([src, more])) == ["src/a.txt", "src/b.txt", "more/a.txt", "more/b.txt"]
     reading = read_source([src, src / "b.txt"])
     assert (read_keys(reading), reading.unread_files) == (["a.txt", "b.txt"], {})
+
+
+CONVERT = "to text, HTML or PDF, or to a table with a column of texts"
+ADVICE = {
+    "convert .eml, .docx and .mbox files " + CONVERT: ["1.eml", "2.eml", "a.mbox", "a.docx"],
+    "give tables such as .csv.gz one by one": ["a.csv.gz", "b.png"],
+    f"give tables such as .xlsx one by one; convert .rtf files {CONVERT}; unpack .zip files": [
+        *("a.zip", "a.rtf", "a.xlsx"),
+    ],
+    "check the path": ["b.png", ".hidden"],
+}
+
+
+@pytest.mark.parametrize("advice", ADVICE)
+def test_a_folder_without_a_file_to_read_says_what_to_do(tmp_path: Path, advice: str) -> None:
+    """A folder of mail was answered with advice on tables."""
+    folder = folder_of(tmp_path / "mail", *ADVICE[advice])
+    (folder / "a.txt").unlink()
+    with pytest.raises(SondeError, match=rf"/mail has no readable file \(.*\); it holds [12] .*: {re.escape(advice)}$"):
+        read_source(folder)
+
+
+def test_a_folder_of_links_that_lead_out_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.txt").symlink_to(folder_of(tmp_path / "home") / "a.txt")
+    said = "it holds 1 link that leads out of the folder: copy the files that the links lead to into the folder"
+    with pytest.raises(SondeError, match=f"{said}$"):
+        read_source(tmp_path / "src")
