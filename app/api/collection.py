@@ -115,6 +115,7 @@ def index(
     """
     from ...indexer.ingest import BuildSettings, index_source
     from ...indexer.readers import ReadOptions
+    from ...indexer.readers.unread import unread_lines
     from ...indexer.sharded.bucket import Bucket
     from ...indexer.sharded.build import index_sharded
 
@@ -139,7 +140,7 @@ def index(
             report = index_source(source, Path(to), reading, building, encoder=encoder, notify=noted)
     stored = open_stored(to, encoder=encoder, device=building.device) if sharded else None
     collection = Collection(stored or StoredCollection(Path(to), encoder, building.device))
-    collection.report = replace(report, notes=tuple(noted.notes))
+    collection.report = replace(report, notes=(*noted.notes, *unread_lines(report.unread_files)))
     return collection
 
 

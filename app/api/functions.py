@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...indexer.readers import preview
     from ...indexer.readers.encoding import text_of_table
     from ...indexer.readers.read import present
+    from ...indexer.readers.unread import unread_lines
     from ...indexer.sharded import address_of, lasting_file
     from ...indexer.sharded.info import last_change, quick_look, remembered_ids
     from ...indexer.store.export import check_export_target
@@ -48,6 +49,7 @@ _HOMES = {
     "indexer.readers": ("preview",),
     "indexer.readers.encoding": ("text_of_table",),
     "indexer.readers.read": ("present",),
+    "indexer.readers.unread": ("unread_lines",),
     "indexer.sharded": ("address_of", "lasting_file"),
     "indexer.sharded.info": ("quick_look", "last_change", "remembered_ids"),
     "indexer.store.export": ("check_export_target",),

@@ -280,6 +280,8 @@ def _of_reused(report: "BuildReport") -> str:
 
 
 def _print_report(report: "BuildReport", to: str) -> None:
+    from ..api.functions import unread_lines
+
     counts = [
         f"{count:,} {name}"
         for name in ("added", "replaced", "unchanged", "deleted")
@@ -302,4 +304,6 @@ def _print_report(report: "BuildReport", to: str) -> None:
             say(f"  {row.origin}: {row.reason}")
         if report.skipped > SHOWN_ROWS:
             say(f"  … and {report.skipped - SHOWN_ROWS:,} more")
+    for line in unread_lines(report.unread_files):
+        print(line)
     print(f'try: sonde search {quoted(to)} "what you are looking for"')

@@ -102,6 +102,7 @@ class BuildReport:
     `cut_tokens` counts tokens that no passage could hold, `cut_documents` the documents that lost some.
     `became_text` names the fields that were of another type, and are text now because a value did not fit.
     `left_out` counts values that did not fit the types that their columns were given, by column.
+    `unread_files` counts the files of folders that were left out, by kind: a suffix, `without a suffix`, `hidden` …
     `notes` says what the run did without asking: values that documents lost, columns that became text …
     """
 
@@ -123,6 +124,7 @@ class BuildReport:
     new_texts: int = 0
     known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    unread_files: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -278,6 +280,7 @@ class Tally:
     new_texts: int = 0
     known_texts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    unread_files: dict[str, int] = field(default_factory=dict)
     languages: LanguagesMet = field(default_factory=LanguagesMet)
     non_answers: NonAnswersMet = field(default_factory=NonAnswersMet)
     recoded: list[str] = field(default_factory=list)

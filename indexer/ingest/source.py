@@ -84,7 +84,7 @@ def index_source(
         committed=lambda catalog: _remember_sources(catalog, source, folder),
     )
     with_progress.say_hashed()
-    report = replace(report, left_out=say_misfits(reading, notify))
+    report = replace(report, left_out=say_misfits(reading, notify), unread_files=reading.unread_files)
     if report.replaced and others:
         _say_same_names(report.replaced, source, notify)
     if report.replaced and not report.deleted:

@@ -13,6 +13,7 @@ from .json_files import JsonArray, JsonLines, PlainLines
 from .source import SUFFIXES, TEXT_FORMATS, TEXT_SUFFIXES, ReadOptions, Source
 from .tables import Parquet, Workbook
 from .text_files import TextStream
+from .unread import instead_of
 
 _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "csv": Delimited,
@@ -24,6 +25,7 @@ _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "lines": PlainLines,
     **dict.fromkeys(TEXT_FORMATS, TextStream),
 }
+_RTF = b"{\\rtf"
 _TABULAR_SHARE = 0.95
 _LINES_TRIED = 20
 
@@ -44,6 +46,7 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
     """
     format = options.format or _detected(stream)
     if format is None:
+        _refuse_unread(stream)
         read = f"{', '.join(SUFFIXES | TEXT_SUFFIXES)} (also with .gz or .zst)"
         raise UsageError(
             f"cannot tell the format of {stream.name}: use one of the suffixes {read}; "
@@ -55,8 +58,25 @@ def table_source(stream: ByteStream, options: ReadOptions) -> Source:
     return source
 
 
+def _refuse_unread(stream: ByteStream) -> None:
+    """Refuse a file of a common format that Sonde does not read.
+
+    Raises:
+        UsageError: It is one.
+    """
+    suffix = stream.path.suffix.lower() if stream.path else ""
+    kind, advice = f"a {suffix} file", instead_of(suffix)
+    if stream.sample.startswith(_RTF):
+        kind, advice = "an RTF file", instead_of(".rtf")
+    if advice is not None:
+        said = f"{stream.name} is {kind}, which Sonde does not read: {advice}"
+        raise UsageError(said, code="unknown-format", field="format")
+
+
 def _detected(stream: ByteStream) -> str | None:
     named = format_by_name(stream.path) if stream.path else None
+    if stream.sample.startswith(_RTF) and named not in TEXT_FORMATS:
+        return None
     if (binary := _binary_format(stream.sample)) is not None:
         return binary
     if named in (None, "json", "jsonl"):

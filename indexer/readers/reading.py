@@ -308,6 +308,11 @@ class Reading:
         """The columns of `leave_out_hint` that are left out of the metadata."""
         return tuple(dict.fromkeys(name for part in self._parts for name in part.aside))
 
+    @property
+    def unread_files(self) -> dict[str, int]:
+        """How many files of folders are left out, by their kinds."""
+        return {kind: count for part in self._parts for kind, count in part.source.unread.items()}
+
     def misfits(self) -> Iterator[tuple[str, str, Misfits]]:
         """Give the source and the column of values that did not fit a type that the column was given, and these."""
         for part in self._parts:

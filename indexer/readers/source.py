@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from ..document import Document, Skipped, composed
@@ -179,7 +180,8 @@ class Source(ABC):
     `encoding` is that of its text, "" if it has none or several.
     `columns` is set where the format fixes the roles. `heading` is the first row of a delimited file if it names the
     columns, () if it does not, and None in formats whose records have names. `begins` is the line or, in a
-    worksheet, the row on which the table seems to begin, 0 if it is the first.
+    worksheet, the row on which the table seems to begin, 0 if it is the first. `unread` counts the files of folders
+    that are left out, by their kinds.
     """
 
     name: str
@@ -195,6 +197,7 @@ class Source(ABC):
     columns: Columns | None = None
     heading: tuple[str, ...] | None = None
     begins: int = 0
+    unread: Mapping[str, int] = MappingProxyType({})
 
     @property
     def above(self) -> str:

@@ -4,7 +4,6 @@ import io
 import logging
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..document import Document, Skipped, is_blank
 from ..errors import SondeError
-from ..wording import counted, shown_path
+from ..wording import counted
 from .bytestream import COMPRESSED_SUFFIXES, ByteStream, not_compressed
 from .child import TextReaders
 from .columns import Columns
 from .encoding import detect_encoding
+from .folders import found
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
+from .unread import counted_kinds, what_to_do
 
 if TYPE_CHECKING:
     from pypdf import DocumentInformation
@@ -223,13 +224,13 @@ class TextFiles(Source):
         self.encoding = options.encoding or ""
         self._options = options
         self._base = _base(paths)
-        self._files, others = _found(paths, options.format)
+        self._files, self.unread = found(paths, options.format)
         if not self._files:
-            raise SondeError(_nothing_to_read(name, others))
+            raise SondeError(_nothing_to_read(name, self.unread))
         self._sizes = [_size(file) for file in self._files]
         self.total = sum(self._sizes)
         self.items_total = len(self._files)
-        self.columns = _columns(len(self._files), others)
+        self.columns = _columns(len(self._files), self.unread)
 
     def items(self, meter: Meter) -> Iterator[Document | Skipped]:
         """Each file in turn."""
@@ -315,32 +316,6 @@ def _base(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath(folders))
 
 
-def _found(paths: Sequence[Path], format: str | None) -> tuple[list[Path], Counter[str]]:
-    """The files to read, those of a folder in sorted order, and how many of each other suffix there are."""
-    files: dict[Path, None] = {}
-    others: Counter[str] = Counter()
-    for path in paths:
-        for file in _below(path) if path.is_dir() else [path]:
-            if format or file.suffix.lower() in TEXT_SUFFIXES or not path.is_dir():
-                files[file.absolute()] = None
-            else:
-                others[file.suffix.lower() or "no suffix"] += 1
-    return list(files), others
-
-
-def _below(folder: Path) -> list[Path]:
-    found = []
-    for where, folders, names in os.walk(folder, onerror=_raise):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        files = (Path(where) / name for name in names if not name.startswith("."))
-        found += [file for file in files if file.is_file() or not file.exists()]  # a pipe would be waited for
-    return sorted(found, key=lambda file: file.relative_to(folder).parts)
-
-
-def _raise(error: OSError) -> None:
-    raise SondeError(f"{shown_path(error.filename)} cannot be read: {error.strerror}") from error
-
-
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size
@@ -353,17 +328,13 @@ def _format(file: Path, format: str | None) -> str:
     return format or TEXT_SUFFIXES.get(plain.suffix.lower(), "text")
 
 
-def _columns(files: int, others: Counter[str]) -> Columns:
-    left = f"; left out: {_counted(others)}" if others else ""
+def _columns(files: int, unread: Mapping[str, int]) -> Columns:
+    left = f"; left out: {counted_kinds(unread)}" if unread else ""
     number = f"{files:,} file{'s' if files != 1 else ''}"
     reasons = {"text": f"of {number}{left}", "title": "heading, HTML title, PDF title or file name", "id": "relative"}
     return Columns(("content",), "title", "path", None, _METADATA, reasons)
 
 
-def _counted(others: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {suffix}" for suffix, count in others.most_common(5))
-
-
-def _nothing_to_read(name: str, others: Counter[str]) -> str:
-    holds = f"; it holds {_counted(others)}" if others else ""
-    return f"{name} has no readable file ({', '.join(TEXT_SUFFIXES)}){holds}: give tables such as .csv one by one"
+def _nothing_to_read(name: str, unread: Mapping[str, int]) -> str:
+    holds = f"; it holds {counted_kinds(unread)}" if unread else ""
+    return f"{name} has no readable file ({', '.join(TEXT_SUFFIXES)}){holds}: {what_to_do(unread)}"

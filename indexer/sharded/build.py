@@ -150,7 +150,7 @@ def index_sharded(
         done = run_tasks(base, tasks, runner, encoder, notify, spool.documents)
         say_rebuilt(lost, committed_generation(folder), notify)
         late_after_run(folder, settings.late, encoder, notify, runner)
-        tally.left_out = say_misfits(reading, notify)
+        tally.left_out, tally.unread_files = say_misfits(reading, notify), reading.unread_files
         tally.duplicate_ids = spool.duplicate_ids
         for name in COUNTS:
             setattr(tally, name, sum(each.counts[name] for each in done))

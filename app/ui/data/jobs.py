@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ....indexer.errors import UsageError
 from ....indexer.wording import counted, per_second
-from ...api.functions import duration, size
+from ...api.functions import duration, size, unread_lines
 from ...stopped import goes_on
 from ..jobs import Job, Jobs
 from ..jobs.panel import command_line, show_cancel, show_notes, time_left
@@ -74,6 +74,7 @@ def _index(values: list[Report]) -> list[str]:
         sentences.append(f"{counted(report['duplicate_ids'], 'id')} repeated: the last row was kept.")
     for name, count in report.get("left_out", {}).items():
         sentences.append(f"{counted(count, 'value')} of {name} did not fit the type: left out.")
+    sentences += [f"{line}." for line in unread_lines(report.get("unread_files", {}))]
     if report["cut_tokens"]:
         sentences.append(
             f"{counted(report['cut_tokens'], 'token')} of {counted(report['cut_documents'], 'document')} were cut off."

@@ -43,6 +43,8 @@ def parquet_bytes():
 
 PARQUET = parquet_bytes()
 NAMED, NEW_COPY = "file, although its name ends with", "get a new copy, or give it the ending of its format"
+CONVERT = "convert it to text, HTML or PDF, or to a table with a column of texts"
+RTF = rb"{\rtf1\ansi Dear all,\par a letter.}"
 WHOLE = {
     "empty.csv": (b"", "empty.csv is empty: give a file with content"),
     "blank.csv": (b"\n\n", "blank.csv is empty"),
@@ -91,8 +93,17 @@ WHOLE = {
     ),
     "notes.docx": (
         b"PK\x03\x04 word/document.xml",
-        "cannot tell the format of .*notes.docx: use one of the suffixes .csv, .tsv",
+        rf"/notes\.docx is a \.docx file, which Sonde does not read: {CONVERT}$",
     ),
+    "letter.rtf": (RTF, rf"/letter\.rtf is an RTF file, which Sonde does not read: {CONVERT}$"),
+    "letter.json": (RTF, rf"/letter\.json is an RTF file, which Sonde does not read: {CONVERT}$"),
+    "old.rtf": (b"Dear all", rf"/old\.rtf is a \.rtf file, which Sonde does not read: {CONVERT}$"),
+    "Mail.MBOX": (b"From a@b.c\n", rf"/Mail\.MBOX is a \.mbox file, which Sonde does not read: {CONVERT}$"),
+    "all.zip": (
+        b"PK\x03\x04" + bytes(99),
+        r"/all\.zip is a \.zip file, which Sonde does not read: unpack it, and give the files or their folder$",
+    ),
+    "picture.xyz": (b"abc", "cannot tell the format of .*picture.xyz: use one of the suffixes .csv, .tsv"),
     "blanks.csv": (b"\n" * 1_100_000 + b"text\na\n", "blanks.csv begins with 1,048,576 blank bytes: remove them"),
     "blank.json": (b" " * 1_100_000, "blank.json is empty: give a file with content"),
     "blanks.jsonl": (b" " * 1_100_000, "blanks.jsonl holds only blank lines: give a file with content"),
