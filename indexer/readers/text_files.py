@@ -194,7 +194,7 @@ def _pdf(data: bytes, encoding: str | None) -> Content:
 def _created(information: "DocumentInformation | None") -> dict[str, datetime]:
     """Return when a PDF says that it was made, in UTC; its author's program may have written anything there."""
     try:
-        made = information and information.creation_date
+        made = information.creation_date if information else None
     except Exception:  # pypdf raises what its parsing of the date meets
         return {}
     if made is None or not 1980 <= made.year <= 2100:
