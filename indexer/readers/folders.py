@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import SondeError
@@ -60,7 +61,9 @@ def _fault(file: Path, roots: Sequence[Path]) -> str | None:
         return HIDDEN
     if _leads_out(file, roots):
         return LINK_OUT
-    return None if file.is_file() or not file.exists() else SPECIAL  # a pipe would be waited for
+    with suppress(OSError):
+        return None if file.is_file() or not file.exists() else SPECIAL  # a pipe would be waited for
+    return None
 
 
 def _is_hidden(path: Path) -> bool:
@@ -68,7 +71,11 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _leads_out(path: Path, roots: Sequence[Path]) -> bool:
-    if not path.is_symlink():
+    try:
+        linked = path.is_symlink()
+    except OSError:  # a path that is too long: the walk, or reading the file, says so
+        linked = False
+    if not linked:
         return False
     target = Path(os.path.realpath(path))
     return not any(target.is_relative_to(root) for root in roots)
