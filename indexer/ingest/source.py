@@ -89,7 +89,7 @@ def index_source(
         _say_same_names(report.replaced, source, notify)
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
-    if report.added or report.replaced:
+    if BLANK_PAGES in reading.columns.metadata and (report.added or report.replaced):
         _say_blank_pages(folder, notify)
     _complete_late(folder, encoder, notify)
     return report
@@ -221,10 +221,10 @@ def origin_of(source: Any, folder: Path) -> str | None:
 
 def _remember_sources(catalog: Catalog, source: Any, folder: Path) -> None:
     """Write the paths of a run's sources beside those of earlier runs: an export must overwrite none of them."""
-    before = catalog.get(SOURCES, [])
-    new = [path for each in source_paths(source) or () if (path := origin_of(each, folder)) and path not in before]
-    if new:
-        catalog.set(SOURCES, [*before, *dict.fromkeys(new)])
+    before = dict.fromkeys(catalog.get(SOURCES, []))
+    both = before | dict.fromkeys(path for each in source_paths(source) or () if (path := origin_of(each, folder)))
+    if both != before:
+        catalog.set(SOURCES, [*both])
 
 
 def check_origin(folder: Path, source: Path) -> None:

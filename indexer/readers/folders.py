@@ -11,7 +11,7 @@ from .source import TEXT_SUFFIXES
 from .unread import HIDDEN, LINK_OUT, SPECIAL, count_kinds, kind_of
 
 
-def found(paths: Sequence[Path], format: str | None) -> tuple[list[Path], dict[str, int]]:
+def files_to_read(paths: Sequence[Path], format: str | None) -> tuple[list[Path], dict[str, int]]:
     """Return the files to read, those of a folder in sorted order, and how many of each other kind there are.
 
     A symbolic link in a folder that leads out of all given folders is not followed: it would put a private file

@@ -19,7 +19,7 @@ from .bytestream import COMPRESSED_SUFFIXES, ByteStream, not_compressed
 from .child import TextReaders
 from .columns import Columns
 from .encoding import detect_encoding
-from .folders import found
+from .folders import files_to_read
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
 from .unread import counted_kinds, what_to_do
 
@@ -224,7 +224,7 @@ class TextFiles(Source):
         self.encoding = options.encoding or ""
         self._options = options
         self._base = _base(paths)
-        self._files, self.unread = found(paths, options.format)
+        self._files, self.unread = files_to_read(paths, options.format)
         if not self._files:
             raise SondeError(_nothing_to_read(name, self.unread))
         self._sizes = [_size(file) for file in self._files]

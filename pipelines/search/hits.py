@@ -215,8 +215,7 @@ def _meant(view: View, lexical: LexicalIndex, word: str) -> str:
 
 def _quoted(query: str) -> tuple[str, ...]:
     """Return a note if a query has words in quotes, which elsewhere find exact phrases."""
-    found = _PHRASE.search(query)
-    if not found or len(query) > CHARACTERS:
+    if len(query) > CHARACTERS or not (found := _PHRASE.search(query)):
         return ()
     phrase = on_one_line(found[1]).replace("'", "''")
     return (f"quotes do not make a phrase: the filter text ILIKE '%{phrase}%' keeps the texts that have it",)

@@ -43,9 +43,7 @@ class TrainSettings:
             UsageError: A setting is out of its range; the message names it.
         """
         _check_epochs(self.epochs)
-        if not 0 < self.rate <= 1:
-            said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 0.0001 is usual"
-            raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
+        _check_rate(self.rate, "0.0001")
         if self.max_tokens < 16 or self.batch_tokens < self.max_tokens:
             raise UsageError(
                 f"a pair needs at least 16 tokens and a batch at least one pair: {self.max_tokens} and "
@@ -103,9 +101,7 @@ class BiencoderSettings:
             UsageError: A setting is out of its range; the message names it.
         """
         _check_epochs(self.epochs)
-        if not 0 < self.highest_rate <= 1:
-            said = f"the learning rate must be above 0 and at most 1, not {self.rate:g}: 5e-5 is usual"
-            raise UsageError(said, code="out-of-range", field="rate", value=self.rate)
+        _check_rate(self.highest_rate, "5e-5")
         if self.batch < 4 or self.batch % 2:
             said = f"a batch needs an even number of examples, 4 or more, not {self.batch}"
             raise UsageError(said, code="out-of-range", field="batch", value=self.batch)
@@ -139,6 +135,12 @@ def _check_epochs(epochs: float) -> None:
     if not 0 < epochs <= 1000:
         said = f"epochs must be above 0 and at most 1000, not {epochs:g}"
         raise UsageError(said, code="out-of-range", field="epochs", value=epochs)
+
+
+def _check_rate(rate: float, usual: str) -> None:
+    if not 0 < rate <= 1:
+        said = f"the learning rate must be above 0 and at most 1, not {rate:g}: {usual} is usual"
+        raise UsageError(said, code="out-of-range", field="rate", value=rate)
 
 
 def _check_dtype(dtype: str) -> None:

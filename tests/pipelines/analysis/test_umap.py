@@ -131,7 +131,7 @@ class Machine:
 
 
 def paced(machine: Machine, pace: ThreadPace, steps: int) -> Counter[int]:
-    """How often each number of threads was taken in so many more steps."""
+    """How often each number of threads is taken in these further steps."""
     machine.taken.clear()
     for _ in range(steps):
         pace.run(machine.step)
