@@ -147,6 +147,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changed_to(None, folder / "papers.sonde")
     kinds = [{"text": f"Remove a folder {n}.", "package": "shutil", "kind": "function"} for n in range(4)]
     index(kinds, folder / "demo.sonde", text="text", encoder=encoder)
+    index(folder / "mail.mbox", folder / "mail.sonde", encoder=encoder)
     overview(folder)
     shutil.copytree(folder / "news.sonde", folder / "shop.sonde")
     edited(folder)
@@ -201,6 +202,8 @@ def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     (folder / "docs").mkdir()
     (folder / "docs" / "a.md").write_text("# A page\n\nOf some words.")
     (folder / "letter.txt").write_text("Arrived broken.")
+    mail = "From a@x.org Thu Jan  1 09:00:00 2026\nFrom: a@x.org\nTo: ann@example.org\nSubject: Payment\n"
+    (folder / "mail.mbox").write_text(f"{mail}Date: Fri, 02 Jan 2026 09:00:00 +0100\n\nIt is delayed.\n")
     (folder / "labels.txt").write_text("refund: the customer wants money back\npraise\n")
     return papers, tickets
 

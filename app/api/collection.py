@@ -87,9 +87,9 @@ def index(
     """Update the collection at `to` from a source, or create it if it does not exist.
 
     Args:
-        source: A path, or a list of `Path` (CSV, TSV, JSON, JSONL, Parquet, XLSX, each also .gz or .zst; text,
-            Markdown, HTML and PDF files or folders of them), or Python data: strings, dictionaries, a DataFrame, an
-            Arrow table, a dataset.
+        source: A path, or a list of `Path` (CSV, TSV, JSON, JSONL, Parquet, XLSX, a mailbox, each also .gz or .zst;
+            text, Markdown, HTML, PDF, Word, OpenDocument and mail files or folders of them), or Python data: strings,
+            dictionaries, a DataFrame, an Arrow table, a dataset.
         to: The collection's folder, `NAME.sonde`, or "s3://BUCKET/NAME.sonde" for a collection in shards.
         text: Column or columns with the text. If None, it is detected by name and content, like `title` and `id`.
         title: Column with the title.

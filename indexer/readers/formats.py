@@ -10,6 +10,7 @@ from .columns import text_rank
 from .delimited import Delimited, sample_lines, sniff_dialect
 from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
+from .mail import Mailbox
 from .source import SUFFIXES, TEXT_FORMATS, TEXT_SUFFIXES, ReadOptions, Source
 from .tables import Parquet, Workbook
 from .text_files import TextStream
@@ -22,9 +23,15 @@ _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "jsonl": JsonLines,
     "parquet": Parquet,
     "xlsx": Workbook,
+    "mbox": Mailbox,
     "lines": PlainLines,
     **dict.fromkeys(TEXT_FORMATS, TextStream),
 }
+_ZIPPED = {
+    **{b"xl/": "xlsx", b"opendocument.spreadsheet": "xlsx"},
+    **{b"word/": "docx", b"opendocument.text": "odt"},
+}
+"""What the beginning of a ZIP archive holds if it is a document."""
 _RTF = b"{\\rtf"
 _TABULAR_SHARE = 0.95
 _LINES_TRIED = 20
@@ -87,8 +94,8 @@ def _detected(stream: ByteStream) -> str | None:
 def _binary_format(sample: bytes) -> str | None:
     if sample.startswith((b"PAR1", b"%PDF-")):
         return "parquet" if sample.startswith(b"PAR1") else "pdf"
-    workbook = sample.startswith(b"PK\x03\x04") and (b"xl/" in sample or b"opendocument.spreadsheet" in sample)
-    return "xlsx" if workbook else None
+    marks = _ZIPPED if sample.startswith(b"PK\x03\x04") else {}
+    return next((format for mark, format in marks.items() if mark in sample), None)
 
 
 def _json_format(sample: bytes, named: str | None) -> str | None:

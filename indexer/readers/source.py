@@ -19,12 +19,14 @@ SUFFIXES = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
     **{".parquet": "parquet", ".pq": "parquet"},
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), "xlsx"),
+    ".mbox": "mbox",
 }
-"""The format of a table by its file's suffix."""
+"""The format of a table, or of a mailbox, by its file's suffix."""
 TEXT_SUFFIXES = {
     **dict.fromkeys((".txt", ".text", ".rst"), "text"),
     **{".md": "markdown", ".markdown": "markdown"},
     **{".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"},
+    **{".docx": "docx", ".odt": "odt", ".eml": "eml"},
 }
 """The format of a file that is one document by its suffix."""
 TEXT_FORMATS = tuple(dict.fromkeys(TEXT_SUFFIXES.values()))

@@ -12,9 +12,7 @@ NO_SUFFIX = "without a suffix"
 HIDDEN = "hidden"
 SPECIAL = "pipe or device"
 LINK_OUT = "link that leads out of the folder"
-_DOCUMENTS = (
-    *(".eml", ".mbox", ".msg", ".pst", ".docx", ".doc", ".odt", ".rtf", ".pages", ".epub", ".pptx", ".ppt", ".odp"),
-)
+_DOCUMENTS = (".msg", ".pst", ".doc", ".rtf", ".pages", ".epub", ".pptx", ".ppt", ".odp")
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 CONVERT = "to text, HTML or PDF, or to a table with a column of texts"
 _SUFFIX = re.compile(r"\.(?=.*[^\W\d_])\w{1,12}[~#+]*")
@@ -56,7 +54,7 @@ def what_to_do(unread: Mapping[str, int]) -> str:
     documents = [kind for kind in unread if kind in _DOCUMENTS]
     archives = [kind for kind in unread if kind in _ARCHIVES]
     advice = [
-        f"give tables such as {tables[0]} one by one" if tables else "",
+        f"give {_and(tables)} files one by one" if tables else "",
         f"convert {_and(documents)} files {CONVERT}" if documents else "",
         f"unpack {_and(archives)} files" if archives else "",
         "copy the files that the links lead to into the folder" if LINK_OUT in unread else "",

@@ -17,7 +17,7 @@ from sonde.indexer.readers import ReadOptions
 from sonde.indexer.readers.bytestream import ByteStream
 from sonde.indexer.readers.formats import table_source
 from sonde.indexer.readers.reading import Part
-from sonde.indexer.readers.source import Place, source_errors
+from sonde.indexer.readers.source import TEXT_SUFFIXES, Place, source_errors
 from sonde.indexer.readers.text_files import read_text_file
 
 ROWS = [
@@ -84,6 +84,34 @@ def _pdf() -> bytes:
     )
 
 
+def _zipped(**parts: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), content)
+    return out.getvalue()
+
+
+def _docx() -> bytes:
+    words = "".join(f"<w:p><w:r><w:t>Line {n}</w:t><w:tab/><w:t>naïve 漢字</w:t></w:r></w:p>" for n in range(9))
+    name = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    about = '<c xmlns:d="d"><d:title>A title</d:title><d:created>2024-01-01T00:00:00Z</d:created></c>'
+    body = f'<w:document xmlns:w="{name}"><w:body>{words}</w:body></w:document>'
+    return _zipped(word__document_xml=body, docProps__core_xml=about)
+
+
+def _odt() -> bytes:
+    name = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+    words = "".join(f"<t:p>Line <t:span>{n}</t:span><t:line-break/>naïve</t:p>" for n in range(9))
+    return _zipped(content_xml=f'<d xmlns:t="{name}">{words}</d>')
+
+
+_MAIL = (
+    "From: =?utf-8?q?Caf=C3=A9?= <a@x.org>\nTo: b@x.org, c@x.org\nSubject: A subject\nMessage-ID: <1@x>\n"
+    "Date: Thu, 01 Jan 2026 09:00:00 +0200\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+    "Content-Type: text/plain; charset=utf-8\n\nA text\n--b\nContent-Type: message/rfc822\n\nSubject: Inner\n\nMore\n"
+    "--b\nContent-Type: text/html\nContent-Disposition: attachment; filename=a.html\n\n<p>x</p>\n--b--\n"
+)
 _HTML = "<html><head><title>A page</title><style>p{}</style></head><body><h1>One</h1>" + "".join(
     f"<div class='a{n}'><p>Text <b>number</b> {n}<table><tr><td>cell<td>x</table></div>" for n in range(10)
 )
@@ -106,6 +134,10 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "md": lambda: _MARKDOWN.encode(),
     "html": _HTML.encode,
     "pdf": _pdf,
+    "docx": _docx,
+    "odt": _odt,
+    "eml": _MAIL.encode,
+    "mbox": lambda: (f"From a@x.org Thu Jan  1 09:00:00 2026\n{_MAIL}\n" * 3).encode(),
     "csv.gz": lambda: gzip.compress(_csv()),
     "jsonl.zst": lambda: zstandard.compress(_JSONL),
 }
@@ -115,7 +147,7 @@ def read_here(path: Path, name: str) -> str:
     """Read a file in this process, from bytes to documents; what is wrong with how that went, "" if nothing is."""
     options = ReadOptions(format="lines" if name == "lines" else None)
     try:
-        if name in ("txt", "md", "html", "pdf"):
+        if f".{name}" in TEXT_SUFFIXES:
             reasons = [getattr(read_text_file(path.name, path, options), "reason", "")]
         else:
             with source_errors(path.name, Place()):
@@ -135,7 +167,7 @@ def mutations(name: str, seed: int) -> Iterator[bytes]:
     others = [make() for other, make in SEEDS.items() if other != name]
     while True:
         data = bytearray(whole)
-        if name == "xlsx" and random.random() < 0.8:
+        if name in ("xlsx", "docx", "odt") and random.random() < 0.8:
             yield _mutated_parts(whole, random, others)
             continue
         for _ in range(random.choice((1, 1, 1, 2, 4, 16))):
@@ -149,7 +181,7 @@ def _mutated_parts(whole: bytes, random: Random, others: list[bytes]) -> bytes:
     with zipfile.ZipFile(io.BytesIO(whole)) as packed, zipfile.ZipFile(out, "w") as changed:
         for part in packed.namelist():
             data = bytearray(packed.read(part))
-            if "sheet1" in part or random.random() < 0.2:
+            if "sheet1" in part or "document" in part or "content" in part or random.random() < 0.2:
                 _mutate(data, random, others)
             changed.writestr(part, bytes(data))
     return out.getvalue()

@@ -26,13 +26,13 @@ def read_keys(reading: Reading) -> list[str]:
 
 
 def test_every_kind_is_counted(tmp_path: Path) -> None:
-    names = [*(f"{n}.eml" for n in range(7)), "a.docx", "b.docx", "c.mbox", "D.MSG", "e.csv.gz", "LICENSE", "p.2024"]
+    names = [*(f"{n}.pptx" for n in range(7)), "a.doc", "b.doc", "c.mbox", "D.MSG", "e.csv.gz", "LICENSE", "p.2024"]
     hidden = [".DS_Store", ".git/config", ".git/objects/ab.txt", "sub/.x.txt"]
     reading = read_source(folder_of(tmp_path / "src", *names, *hidden, "Minutes v1.2 final", "sub/f.jpg"))
     assert read_keys(reading) == ["a.txt"]
-    unread = {".eml": 7, "hidden": 4, "without a suffix": 3, ".docx": 2}
+    unread = {".pptx": 7, "hidden": 4, "without a suffix": 3, ".doc": 2}
     assert reading.unread_files == unread | {".csv.gz": 1, ".jpg": 1, ".mbox": 1, ".msg": 1}
-    said = "7 .eml, 2 .docx, 1 .csv.gz, 1 .jpg, 1 .mbox, 1 .msg, 3 without a suffix, 4 hidden files"
+    said = "7 .pptx, 2 .doc, 1 .csv.gz, 1 .jpg, 1 .mbox, 1 .msg, 3 without a suffix, 4 hidden files"
     assert f"(of 1 file; left out: {said})" in reading.columns.describe()
 
 
@@ -57,8 +57,8 @@ def test_the_lines_of_a_report() -> None:
 
 
 def test_files_below_two_given_folders_are_counted_once(tmp_path: Path) -> None:
-    src = folder_of(tmp_path / "src", "sub/b.eml", "sub/c.txt")
-    assert read_source([src, src / "sub"]).unread_files == {".eml": 1}
+    src = folder_of(tmp_path / "src", "sub/b.rtf", "sub/c.txt")
+    assert read_source([src, src / "sub"]).unread_files == {".rtf": 1}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
@@ -117,9 +117,9 @@ def test_a_link_may_lead_into_another_given_folder_or_be_given_itself(tmp_path: 
 
 CONVERT = "to text, HTML or PDF, or to a table with a column of texts"
 ADVICE = {
-    "convert .eml, .docx and .mbox files " + CONVERT: ["1.eml", "2.eml", "a.mbox", "a.docx"],
-    "give tables such as .csv.gz one by one": ["a.csv.gz", "b.png"],
-    f"give tables such as .xlsx one by one; convert .rtf files {CONVERT}; unpack .zip files": [
+    "convert .msg, .doc and .pst files " + CONVERT: ["1.msg", "2.msg", "a.pst", "a.doc"],
+    "give .csv.gz and .mbox files one by one": ["a.csv.gz", "b.png", "c.mbox"],
+    f"give .xlsx files one by one; convert .rtf files {CONVERT}; unpack .zip files": [
         *("a.zip", "a.rtf", "a.xlsx"),
     ],
     "check the path": ["b.png", ".hidden"],
@@ -128,7 +128,6 @@ ADVICE = {
 
 @pytest.mark.parametrize("advice", ADVICE)
 def test_a_folder_without_a_file_to_read_says_what_to_do(tmp_path: Path, advice: str) -> None:
-    """A folder of mail was answered with advice on tables."""
     folder = folder_of(tmp_path / "mail", *ADVICE[advice])
     (folder / "a.txt").unlink()
     with pytest.raises(SondeError, match=rf"/mail has no readable file \(.*\); it holds [12] .*: {re.escape(advice)}$"):

@@ -109,7 +109,7 @@ def test_folder(notes):
     assert (found["a/z.md"].metadata["folder"], found["paper.pdf"].metadata["pages"]) == ("a", 2)
     assert reading.columns.describe() == (
         "text: content (of 12 files; left out: 1 .png, 2 hidden files) · "
-        "title: title (heading, HTML title, PDF title or file name) · "
+        "title: title (heading, subject, property or file name) · "
         "id: path (relative) · metadata: path (text), folder (text), extension (text), bytes (integer), "
         "modified (date), created (date), pages (integer), pages_without_text (integer)"
     )
@@ -185,10 +185,10 @@ def test_password(tmp_path):
 
 
 def test_folder_without_files_to_read(tmp_path):
-    with pytest.raises(SondeError, match=r"has no readable file \(.txt, .text, .rst, .md, .*.pdf\): check the path$"):
+    with pytest.raises(SondeError, match=r"has no readable file \(.txt, .text, .rst, .md, .*.pdf, .docx, .odt, .eml\): check the path$"):
         read_source(tmp_path)
     (tmp_path / "a.csv").write_text("text\nx\n")
-    with pytest.raises(SondeError, match=r"; it holds 1 .csv: give tables such as .csv one by one$"):
+    with pytest.raises(SondeError, match=r"; it holds 1 .csv: give .csv files one by one$"):
         read_source(tmp_path)
     with pytest.raises(
         UsageError, match="is a folder, and files in a folder are read as texts: give its csv files one by one"
