@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from benched import table, write_page
 from in_chromium import PATIENCE, chromium  # noqa: F401  (fixture)
 from playwright.sync_api import Browser, Page, expect
@@ -25,6 +26,7 @@ def state(page: Page) -> tuple[float, float]:
     return page.evaluate("[scrollY, document.querySelector('#root').workbench.map.view.zoomed]")
 
 
+@pytest.mark.long
 def test_the_wheel_scrolls_the_page_and_with_ctrl_it_zooms(show: Show) -> None:
     page = show()
     over_map(page)

@@ -47,6 +47,7 @@ def quantized(tiny, cache):
     return load_encoder(str(tiny), dtype="int8")
 
 
+@pytest.mark.long
 def test_vectors_are_near_and_the_loss_is_stated(tiny, quantized):
     exact = load_encoder(str(tiny)).encode_texts(TEXTS)
     cosines = (quantized.encode_texts(TEXTS) * exact).sum(axis=1)

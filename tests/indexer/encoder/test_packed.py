@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from thinned import thinned
 from tiny_models import TEXTS, WINDOW, save_transformer
 
 from sonde.indexer.encoder import Encoder, Tokens, load_encoder
@@ -83,7 +84,7 @@ def same(found: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("pooling", ["mean", pytest.param("cls", marks=pytest.mark.long)])
-@pytest.mark.parametrize("architecture", OURS)
+@pytest.mark.parametrize("architecture", thinned([*OURS], 2))
 def test_the_vectors_of_sentence_transformers(tmp_path: Path, architecture: str, pooling: str) -> None:
     folder = save_transformer(tmp_path, architecture, pooling, normalize=pooling == "cls")
     ours = load_encoder(str(folder), engine="packed", device="cpu")
@@ -210,6 +211,7 @@ def test_a_device_that_cannot_capture_goes_on_without_graphs(tmp_path: Path) -> 
     assert said == ["cpu cannot capture CUDA graphs (operation not permitted): running without them, which is slower"]
 
 
+@pytest.mark.long
 def test_too_little_memory_means_smaller_batches_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[Any] = []
     encoder = packed(save_transformer(tmp_path), graphs=Recorded(), notify=said.append)

@@ -154,6 +154,7 @@ def test_later_runs_puts_and_deletes_keep_it_in_step(folder: Path) -> None:
     assert [path.name for path in (folder / "late").iterdir()] == ["2"]
 
 
+@pytest.mark.long
 def test_many_puts_leave_few_files(folder: Path) -> None:
     with closing(opened(folder)) as collection:
         before = packed(folder)
@@ -222,7 +223,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("how", DAMAGE)
+@pytest.mark.parametrize("how", thinned([*DAMAGE]))
 def test_damage_is_found_told_and_repaired(folder: Path, how: str) -> None:
     expected, before = scores(folder), packed(folder)
     DAMAGE[how](parts(folder))

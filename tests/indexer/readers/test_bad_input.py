@@ -138,6 +138,7 @@ def test_broken_utf8_is_skipped_where_the_encoding_is_sure(sonde: Command, tmp_p
     assert "UTF-8" in report["skipped_rows"][0]["reason"]
 
 
+@pytest.mark.long
 def test_a_cell_of_50_megabytes(sonde: Command, tmp_path: Path) -> None:
     rows = [{"id": "1", "text": "short"}, {"id": "2", "text": "word " * 10_000_000}, {"id": "3", "text": "also short"}]
     ran = sonde("index", lines(tmp_path / "s.jsonl", rows), "--to", tmp_path / "c.sonde", "--json")

@@ -124,7 +124,7 @@ def test_a_mailbox(tmp_path: Path) -> None:
     assert first == Document("The parcel came late.", "Late delivery", "a1@x", FIELDS, origin="message 1")
     assert second == Document(text.strip(), "Meeting", None, {}, origin="message 2")
     assert third == Skipped("message 3", "it has neither text nor subject")
-    said = "text: content (of the messages) · title: subject (header) · id: message_id (header) · metadata: sender (text), "
+    said = "text: content (of the messages) · title: subject (header) · id: message_id (header) · metadata: "
     assert reading.columns.describe().startswith(said)
     assert preview([path], ReadOptions()).count == 3
 

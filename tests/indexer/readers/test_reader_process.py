@@ -181,6 +181,7 @@ def test_a_far_cell_does_not_end_this_process(tmp_path: Path) -> None:
         read_source(tmp_path / "far.xlsx")
 
 
+@pytest.mark.long
 def test_too_much_memory_is_one_line(tmp_path: Path) -> None:
     hostile = b'{"text": "a"}\n{"text": "b", "l": [' + b"[]," * 30_000_000 + b"[]]}\n"
     path = written(tmp_path, "t.jsonl.gz", gzip.compress(hostile, 1))

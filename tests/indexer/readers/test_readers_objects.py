@@ -228,6 +228,7 @@ def test_standard_input_of_a_declared_format(monkeypatch):
     assert [d.text for d in documents(read_source("-", options=ReadOptions(format="lines")))] == ["text,n", "one,1"]
 
 
+@pytest.mark.long
 def test_large_standard_input_is_streamed(monkeypatch):
     give_on_stdin(monkeypatch, b"".join(b'{"text": "text number %d"}\n' % n for n in range(100_000)))
     found = documents(read_source("-"))
@@ -258,6 +259,7 @@ def test_memory_stays_flat_over_a_generator():
     assert peak < 2_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json"])
 def test_memory_stays_flat_over_a_file(tmp_path, suffix):
     texts = [f"text number {n} " * 10 for n in range(40_000)]

@@ -121,7 +121,7 @@ def written(folder, name, content):
     return path
 
 
-@pytest.mark.parametrize("compress", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("compress", ["", *(pytest.param(way, marks=pytest.mark.long) for way in (".gz", ".zst"))])
 @pytest.mark.parametrize("name", FILES)
 def test_every_format_gives_the_same_documents(tmp_path, name, compress):
     packed = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[compress](FILES[name])
@@ -388,6 +388,7 @@ REAL = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REAL)
 def test_real_files(shared_data, name):
     reading = read_source(shared_data / name)

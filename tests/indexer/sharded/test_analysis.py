@@ -11,6 +11,7 @@ import themes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stored_runs import both_say, disagreeing, stored_runs
+from thinned import thinned
 from two_ways import TwoWays
 
 from sonde.app.api import Collection
@@ -52,7 +53,7 @@ RUNS: dict[str, Do] = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", thinned([*RUNS], 3))
 def test_a_run_is_that_of_one_collection(both: TwoWays, name: str):
     do(both, RUNS[name])
     assert disagreeing(both.one, both.sharded) == []
@@ -84,6 +85,7 @@ def test_filters_facets_counts_and_exports_know_the_runs(both: TwoWays, tmp_path
     assert "label:l,label:l probability,tag:late,x,y" in (tmp_path / "sharded.csv").read_text().splitlines()[0]
 
 
+@pytest.mark.long
 def test_runs_after_updates_deletes_and_compact(both: TwoWays):
     do(both, *FOUR, RUNS["topics"])
     rows = themes.rows(25)
@@ -223,6 +225,7 @@ def test_tuned_settings_are_stored_and_forgotten(both: TwoWays, tmp_path: Path):
     assert isinstance(tuned, dict)
 
 
+@pytest.mark.long
 @settings(max_examples=3)
 @given(st.integers(5, 60), st.integers(1, 6), st.integers(0, 2**16))
 def test_any_small_collection(tmp_path_factory, count: int, shards: int, seed: int):

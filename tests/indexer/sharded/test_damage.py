@@ -312,6 +312,7 @@ def kept(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "content",
     [

@@ -17,6 +17,7 @@ from sonde.indexer.sharded.generations import newest_generation
 from sonde.indexer.sharded.objects import LocalTruth
 
 
+@pytest.mark.long
 def test_search_after_updates_and_deletes(tmp_path: Path):
     both = TwoWays(tmp_path)
     given = rows(300)
@@ -36,6 +37,7 @@ def test_search_after_updates_and_deletes(tmp_path: Path):
     assert both.sharded.verify() == []
 
 
+@pytest.mark.long
 @settings(max_examples=5)
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(0, 2**16))
 def test_search_in_any_small_collection(tmp_path_factory, count: int, shards: int, seed: int):
@@ -130,6 +132,7 @@ def number(both: TwoWays) -> int:
     return found.number if found else 0
 
 
+@pytest.mark.long
 def test_reranked_scores_are_those_of_one_collection(both: TwoWays):
     assert differences(both) == []
     with both.sharded.stored.view() as view:

@@ -119,6 +119,7 @@ def test_killed_at_a_step(phases: dict[str, Phase], tmp_path: Path, name: str, s
     check(phases[name], tmp_path, step)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", thinned(range(MOMENTS), 16))
 def test_killed_at_a_file_operation(phases: dict[str, Phase], tmp_path: Path, moment: int) -> None:
     phase = phases[("model", "undo")[moment // 16]]

@@ -233,6 +233,7 @@ def replace_bytes(one: Any, sharded: Any) -> Any:
     return {**one, "bytes": sharded["bytes"], "bytes_per_passage": sharded["bytes_per_passage"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gone", [False, True])
 def test_damage_of_what_is_kept_is_found_and_repaired_on_the_way_back(both: TwoModels, gone: bool) -> None:
     before = [told(both.sharded.search(query, k=30)) for query in QUERIES]
@@ -269,6 +270,7 @@ def test_documents_that_are_put_while_the_model_changes_get_the_new_one(
     assert (getattr(both, name).search("apple river cloud", k=1)[0].id, getattr(both, name).verify()) == ("new", [])
 
 
+@pytest.mark.long
 def test_a_lost_shard_is_built_again_with_the_new_model_and_with_the_one_before(both: TwoModels):
     both.change(OtherEncoder(), anyway=True)
     folder = both.folder / "sharded.sonde"

@@ -58,6 +58,7 @@ def test_a_lost_shard_has_the_same_answers_again(both: TwoWays) -> None:
     assert report.notes[-1] == f"rebuilt lost shard 01 with {held} documents"
 
 
+@pytest.mark.long
 def test_two_lost_shards_and_one_source_after_the_other(both: TwoWays) -> None:
     """The source that has most of their documents brings them back; a later run brings the rest, and tags say less."""
     before = tagged(both.sharded)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import Command, contents, problems
 from small_reviews import ROWS, lines
+from thinned import thinned
 
 RUNNER = Path(__file__).parents[2] / "support" / "killed_run.py"
 
@@ -76,7 +77,7 @@ def answers(sonde: Command, folder: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("leave", [0, 150_000, 400_000, 800_000, 1_600_000])
+@pytest.mark.parametrize("leave", thinned([0, 150_000, 400_000, 800_000, 1_600_000], 2))
 def test_a_full_disk(sonde: Command, tmp_path: Path, small_disk: Path, leave: int) -> None:
     folder, undisturbed = small_disk / "c.sonde", tmp_path / "c.sonde"
     few, all_ = long_texts(tmp_path / "few.jsonl", 6), long_texts(tmp_path / "all.jsonl")
@@ -103,7 +104,10 @@ def test_a_disk_that_is_full_from_the_start(sonde: Command, tmp_path: Path, smal
     assert not (small_disk / "c.sonde").exists()
 
 
-@pytest.mark.parametrize("arguments", [("compact",), ("delete", "1"), ("delete", "--where", "stars > 1"), ("repair",)])
+UPKEEP = [("compact",), ("delete", "1"), ("delete", "--where", "stars > 1"), ("repair",)]
+
+
+@pytest.mark.parametrize("arguments", thinned(UPKEEP, 2))
 def test_upkeep_on_a_full_disk(sonde: Command, tmp_path: Path, small_disk: Path, arguments: tuple[str, ...]) -> None:
     folder = small_disk / "c.sonde"
     sonde("index", long_texts(tmp_path / "s.jsonl"), "--to", folder)

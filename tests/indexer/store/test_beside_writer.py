@@ -83,6 +83,7 @@ def test_searches_all_through_an_update(tmp_path: Path) -> None:
     assert problems(folder) == []
 
 
+@pytest.mark.long
 def test_threads_that_share_a_collection_beside_a_writer(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     index(pairs(0), folder)

@@ -92,6 +92,7 @@ def apply(step: Step, folder: Path, held: dict[str, Document]) -> dict[str, Docu
     return held
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(steps)
 def test_any_history_ends_like_a_fresh_build(history: list[Step]) -> None:

@@ -44,7 +44,7 @@ WIDENED: list[tuple[list[Any], list[Any], str]] = [
 
 
 @pytest.mark.parametrize(("given_", "expected", "kind"), WIDENED)
-@pytest.mark.parametrize("batch", [1, 100])
+@pytest.mark.parametrize("batch", [1, pytest.param(100, marks=pytest.mark.long)])
 def test_types_widen(tmp_path: Path, given_: list[Any], expected: list[Any], kind: str, batch: int) -> None:
     folder = tmp_path / "c.sonde"
     source = [Document(f"text {n}", key=str(n), metadata={"x": value}) for n, value in enumerate(given_)]

@@ -25,6 +25,7 @@ def built(folder: Path, batch: int) -> StoredCollection:
     return StoredCollection.open(folder, encoder=encoder)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_many_commits_leave_few_segments_and_the_same_vectors(tmp_path: Path) -> None:
     many, one = built(tmp_path / "many.sonde", batch=2), built(tmp_path / "one.sonde", batch=10_000)
     with many.view() as short, one.view() as whole:

@@ -194,6 +194,7 @@ def test_another_writer_leaves_the_files_of_a_change_alone(collection: Collectio
     assert collection.verify() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["embedding", "linking", "keeping", "committing"])
 def test_a_full_disk_leaves_the_old_model(collection: Collection, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     before = hits(collection)

@@ -17,6 +17,7 @@ import pytest
 from command_line import contents, problems
 from fake_encoder import DIMENSION, FakeEncoder
 from kill_corpus import COUNT, documents
+from thinned import thinned
 
 from sonde.app.api import Collection
 from sonde.indexer.ann import AnnSettings
@@ -154,12 +155,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 LOST = {"metadata of a document"}
 
 
-@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.parametrize("name", thinned([*DAMAGE]))
 def test_damage_is_found_and_repaired(expected: list[list[tuple[str, float]]], damaged: Path, name: str) -> None:
-    damage, message = DAMAGE[name]
-    damage(damaged)
+    DAMAGE[name][0](damaged)
     told = problems(damaged)
-    assert any(problem.startswith(message) for problem in told), told
+    assert any(problem.startswith(DAMAGE[name][1]) for problem in told), told
     with closing(opened(damaged)) as collection:
         if name in LOST:
             with pytest.raises(SondeError, match="restore"):

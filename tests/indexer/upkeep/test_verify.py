@@ -77,6 +77,7 @@ def noticed(folder: Path) -> list[str]:
         return [str(error)]
 
 
+@pytest.mark.long
 def test_every_column_of_every_table(sound: Path, tmp_path: Path) -> None:
     missed, tried = [], 0
     for table, columns in tables(sound).items():
@@ -159,7 +160,7 @@ def test_a_changed_number_of_the_last_run_is_repaired(sound: Path, tmp_path: Pat
         assert connection.execute("SELECT * FROM sqlite_sequence").fetchall() == [("runs", last + 1)]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MUTATIONS if kind != "faiss-resealed"])
+@pytest.mark.parametrize("kind", thinned([kind for kind in MUTATIONS if kind != "faiss-resealed"], 3))
 def test_damaged_collections_are_read_or_refused_in_one_line(sound: Path, tmp_path: Path, kind: str) -> None:
     """The first mutations of `benchmarks/fuzz_collections.py`, but for those that may end the process."""
     with closing(opened(sound)) as collection:

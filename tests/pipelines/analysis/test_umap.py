@@ -25,6 +25,7 @@ def umaps(rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
     return module.fuzzy_simplicial_set(nothing, rows.shape[1], chance, "cosine", {}, rows, distances)[0].toarray()
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1_000), count=st.integers(5, 120), near=st.integers(2, 20), twins=st.integers(0, 30))
 def test_the_same_graph_as_umap(seed: int, count: int, near: int, twins: int) -> None:

@@ -101,7 +101,7 @@ def test_choose_takes_two_or_three_only_where_they_are_clearly_better() -> None:
     assert choose_k([two, Point(3, 0.25, 0.9, 0.4), many]) == 3
 
 
-@pytest.mark.parametrize("method", ["kmeans", "density"])
+@pytest.mark.parametrize("method", ["kmeans", pytest.param("density", marks=pytest.mark.long)])
 def test_the_same_clusters_twice_and_in_another_process_with_other_threads(themes: Collection, method: str) -> None:
     settings: dict[str, Any] = {"method": method, "refits": 0} | ({"k": 5} if method == "kmeans" else {"min_size": 5})
     themes.cluster("a", **settings)

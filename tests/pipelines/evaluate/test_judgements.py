@@ -115,6 +115,7 @@ def _judge_many(path: Path, query: str) -> None:
         judge(opened.stored, query, ["1", "2", "3"], 1)
 
 
+@pytest.mark.long
 def test_several_may_judge_at_once(collection: Collection) -> None:
     context = multiprocessing.get_context("spawn")
     judges = [context.Process(target=_judge_many, args=(collection.path, f"query {n}")) for n in range(2)]

@@ -179,6 +179,7 @@ def test_mistakes_on_the_command_line(tmp_path: Path, tiny: Path, sonde: Command
     sonde("evaluate", "sts", tmp_path, "--model", tiny).refused("cannot be read: Is a directory")
 
 
+@pytest.mark.long
 def test_the_default_model_on_stsb(shared_data: Any) -> None:
     file = read_pair_file(shared_data / "sts/stsb-en-dev.csv", scored=True, scale=(0, 5))
     assert len(file) == 1_500

@@ -91,7 +91,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+@pytest.mark.parametrize("suffix", [".csv", pytest.param(".xlsx", marks=pytest.mark.long)])
 @pytest.mark.parametrize("way", [*TABLES, "columns"])
 def test_several_codes_come_from_any_table(
     survey: Collection, sonde: Command, tmp_path: Path, way: str, suffix: str

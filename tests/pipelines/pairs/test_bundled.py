@@ -94,6 +94,7 @@ def test_without_torch_the_logits_are_the_same(shipped: tuple[Path, torch.nn.Mod
         np.testing.assert_allclose(plain.logits(pairs, cut=cut), whole.logits(pairs, cut=cut), atol=1e-5)
 
 
+@pytest.mark.long
 @needs_default
 def test_the_shipped_model_without_torch() -> None:
     plain = load_plain_bundled("nli", "bundled")
@@ -197,6 +198,7 @@ def test_the_bundled_model_gets_plain_pairs_right(premise: str, hypothesis: str,
     assert model.id2label[int(model.logits([(premise, hypothesis)]).argmax())] == label
 
 
+@pytest.mark.long
 @needs_default
 def test_the_bundled_model_keeps_its_accuracy(shared_data: Path) -> None:
     with gzip.open(shared_data / "nli/lingnli.jsonl.gz", "rt", encoding="utf-8") as file:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from thinned import thinned
 from tiny_models import TEXTS
 from tiny_pairs import KINDS, build_pairs
 
@@ -24,7 +25,7 @@ def in_torch(model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> np.
         return PairModel(model, tokenizer).logits(PAIRS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", thinned([*KINDS], 2))
 def test_kinds_and_logits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = build_pairs(kind)
     assert (with_onnx_body(model) is not None) == (kind in OURS)
@@ -33,6 +34,7 @@ def test_kinds_and_logits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_bundled_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer, _ = load_bundled("nli")
     assert with_onnx_body(model) is not None

@@ -207,6 +207,7 @@ def test_mistakes(tmp_path: Path, model: str, run: Command) -> None:
         sonde.mine_bitext(["hund"], ["dog"], model="multilingual")
 
 
+@pytest.mark.long
 def test_real_translations(shared_data: Any) -> None:
     file = read_pair_file(shared_data / "parallel/tatoeba-deu-eng.tsv")
     assert (len(file), file.columns) == (1_000, ("deu", "eng"))

@@ -174,6 +174,7 @@ def test_equal_names_are_told_apart_at_once() -> None:
     assert len({group.name for group in found.values()}) == 20_000 and len(notes) == 19_998
 
 
+@pytest.mark.long
 def test_a_large_tree_is_read_at_once(shop: Collection) -> None:
     """Naive walks take the square or the cube of the number of groups: minutes for these."""
     groups = [{"number": n, "name": f"g{n}", "parent": n // 8 - 1 if n >= 8 else None} for n in range(20_000)]

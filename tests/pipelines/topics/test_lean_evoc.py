@@ -39,6 +39,7 @@ found = [(layer.k, round(layer.persistence, 3)) for layer in layers]
 """
 
 
+@pytest.mark.long
 def test_layers_are_the_same_where_numba_has_no_openmp() -> None:
     """In a container without libgomp, the process was aborted."""
     ran = subprocess.run(

@@ -225,6 +225,7 @@ def alike(one: str, other: str) -> bool:
     return NOUNS[(NOUNS.index(one) + 1) % 4] == other
 
 
+@pytest.mark.long
 def test_scores_and_labels_teach_too(base: Path, tmp_path: Path) -> None:
     rows = [
         {"sentence1": f"the {one} died {n}", "sentence2": f"a {other} died", "score": 5.0 * alike(one, other)}

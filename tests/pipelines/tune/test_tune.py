@@ -207,6 +207,7 @@ def test_made_queries_are_titles_and_their_texts_are_searched_without_them(noisy
     assert "titles" in queries.source
 
 
+@pytest.mark.long
 def test_made_queries_that_find_almost_nothing_choose_no_settings(tmp_path: Path) -> None:
     encoder: Any = Noise()
     lines = [{"id": str(n), "title": f"aa{n} bb{n}", "text": f"c{n} d{n} e{n} f{n} g{n} h{n}"} for n in range(120)]
