@@ -10,6 +10,8 @@ Value = Scalar | list[Scalar] | None
 """One metadata value; the Python type decides the type of the field in the catalog."""
 TYPES = ("text", "integer", "real", "boolean", "date", "list")
 """The types of metadata fields."""
+PAGE_BREAK = "\f"
+"""The sign between two pages of a text, as other programs that read PDF files write it."""
 
 
 @dataclass(frozen=True, slots=True)

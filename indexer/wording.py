@@ -13,7 +13,7 @@ PATH = 200
 """Characters of a path that a sentence shows, at most. Folders may be thousands of levels deep."""
 _ORDERS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 """Controls of ASCII and Latin-1, separators of lines, and what reverses the order of characters."""
-_SHOWN = {order: f"\\u{order:04x}" for order in _ORDERS if chr(order) not in "\n\t"}
+_SHOWN = {order: f"\\u{order:04x}" for order in _ORDERS if chr(order) not in "\n\t"} | {ord("\f"): ""}
 """As JSON writes them: a JSON line that holds one stays the same value."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -92,5 +92,5 @@ def size(count: float) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return text with each control character, except line feeds and tabs, as `\u001b`."""
+    r"""Return text with each control character, except line feeds and tabs, as `\u001b`; page breaks are left out."""
     return text.translate(_SHOWN)

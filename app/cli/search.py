@@ -276,8 +276,9 @@ def _print_hit(hit: "Hit", mode: "Mode", fields: list[str]) -> None:
     parts = [f"{name} {value:.3f}" for name, value in named.items() if value is not None]
     weak = " weak" if hit.weak else ""
     title = "" if hit.title in hit.id else f" · {snippet(hit.title, 80)}"
+    page = f", page {hit.page:,}" if hit.page else ""
     more = f"  and {len(hit.copies):,} more" if hit.copies else ""
-    print(f"{hit.rank:>3}. {hit.relevance_shown}{weak}  {snippet(hit.id, 60)}{title}  ({', '.join(parts)}){more}")
+    print(f"{hit.rank:>3}. {hit.relevance_shown}{weak}  {snippet(hit.id, 60)}{page}{title}  ({', '.join(parts)}){more}")
     if hit.excerpt.text.strip():
         print(f"     {snippet(hit.shown, LENGTH)}")
     if hit.why:

@@ -199,7 +199,8 @@ def ask(
     print(found.answer)
     asked = found.hit.title or found.hit.text
     shown = "" if asked == found.answer else f"  {snippet(asked, 160)}"
-    say(f"similarity {found.similarity:.3f}  {snippet(found.hit.id, 60)}{shown}")
+    page = f", page {found.hit.page:,}" if found.hit.page else ""
+    say(f"similarity {found.similarity:.3f}  {snippet(found.hit.id, 60)}{page}{shown}")
 
 
 def _refusal(found: "Answer") -> str:

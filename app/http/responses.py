@@ -90,6 +90,7 @@ class FoundHit(BaseModel):
     passage: TextRange = Field(description="The best passage.")
     excerpt: TextRange = Field(description="The part of the passage to show: at most 300 characters.")
     copies: list[str] = Field(description="Ids of documents with the same or nearly the same text, left out.")
+    page: int | None = Field(None, ge=1, description="The page of what the excerpt shows; only of texts with pages.")
     why: Why | None = Field(None, description="Why it matched; only if asked with `explain`.")
     reranker: Reranking | None = Field(None, description="The second stage; only if asked with `rerank`.")
 

@@ -127,19 +127,25 @@ def hit_of(hit: Hit) -> dict[str, Any]:
         "score": round(hit.score, 4),
         "scores": {name: round(value, 4) for name, value in asdict(hit.scores).items() if value is not None},
         "excerpt": hit.excerpt.text,
-        **filled(start=hit.excerpt.start or None, copies=list(hit.copies), metadata=metadata(hit.metadata)),
+        **_place(hit),
+        **filled(copies=list(hit.copies), metadata=metadata(hit.metadata)),
     }
+
+
+def _place(hit: Hit) -> dict[str, Any]:
+    return filled(start=hit.excerpt.start or None, page=hit.page)
 
 
 def asked(found: Answer) -> dict[str, Any]:
     """Return the answer to a question, with the document that it is from."""
     hit = found.hit
-    source = filled(title=hit.title, excerpt=hit.excerpt.text, start=hit.excerpt.start or None) if hit else {}
+    source = filled(title=hit.title, excerpt=hit.excerpt.text) | _place(hit) if hit else {}
     notes = list(found.notes)
     if hit and found.answer and len(found.answer) > PART:
         column = next((name for name, value in hit.metadata.items() if value == found.answer), None)
         given = "" if column is None else f"field {json.dumps(column, ensure_ascii=False)} and "
-        notes.append(f"the answer is longer: read on with `get_document`, {given}offset {PART}")
+        offset = PART + (hit.passage.start if column is None else 0)
+        notes.append(f"the answer is longer: read on with `get_document`, {given}offset {offset}")
     return filled(notes=notes) | {
         "answer": cut(found.answer, PART),
         "id": hit.id if hit else None,

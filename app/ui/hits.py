@@ -26,10 +26,11 @@ def title_html(hit: Hit) -> str:
     marks = hit.why.title_terms if hit.why and hit.title.strip() else ()
     name = marked(title, marks) if marks else html.escape(title)
     weak = "weak " if hit.weak else ""
+    page = f"<span class='sonde-copies'>page {hit.page:,}</span>" if hit.page else ""
     copies = f"<span class='sonde-copies'>and {len(hit.copies):,} more</span>" if hit.copies else ""
     return (
         f"<div class='sonde-hit'><span class='sonde-rank'>{hit.rank:,}</span>"
-        f"<span dir='auto' class='sonde-title'>{name}</span>{copies}"
+        f"<span dir='auto' class='sonde-title'>{name}</span>{page}{copies}"
         f"<span class='sonde-score'>{weak}{hit.relevance_shown}</span></div>"
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xml.sax import make_parser
 from xml.sax.handler import ContentHandler, feature_namespaces
 
+from ..document import PAGE_BREAK
 from ..wording import counted
 from .content import Content, UnreadableError
 
@@ -38,7 +39,7 @@ logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 
 def pdf(data: bytes) -> Content:
-    """The pages of a PDF, with blank lines between them."""
+    """The pages of a PDF, with page breaks between them, also around a page without text."""
     import pypdf
 
     try:
@@ -52,13 +53,14 @@ def pdf(data: bytes) -> Content:
         raise
     except Exception as error:  # a damaged PDF makes pypdf raise whatever its broken objects lead to
         raise UnreadableError(f"broken PDF: {' '.join(str(error).split()) or type(error).__name__}") from error
-    written = [page.strip().translate(_LIGATURES) for page in pages if page.strip()]
-    if not written:
+    pages = [page.strip().translate(_LIGATURES).replace(PAGE_BREAK, " ") for page in pages]
+    blank = sum(not page for page in pages)
+    if blank == len(pages):
         raise UnreadableError(
             f"no text on {counted(len(pages), 'page')}: if it is a scan, run text recognition (OCR) first"
         )
-    blank = {BLANK_PAGES: len(pages) - len(written)} if len(written) < len(pages) else {}
-    return Content("\n\n".join(written), title.strip(), created | {"pages": len(pages), **blank})
+    text = f"{PAGE_BREAK}\n\n".join(pages)  # a blank line ends a sentence
+    return Content(text, title.strip(), created | {"pages": len(pages)} | ({BLANK_PAGES: blank} if blank else {}))
 
 
 def _created(information: "DocumentInformation | None") -> dict[str, datetime]:

@@ -29,7 +29,7 @@ class AskSettings:
 
     Attributes:
         threshold: Minimum cosine, -1 to 1; None uses the one that `sonde tune threshold` stored.
-        field: The metadata field with the answer; None uses "answer" or a similar field if one exists, else the text.
+        field: The metadata field with the answer; None uses "answer" or a similar field, else the best passage.
         mode: The search mode that finds the best document: "dense" or "hybrid".
     """
 
@@ -45,7 +45,7 @@ class Answer:
     Attributes:
         question: The question's text.
         hit: The best document; None if no document is similar enough.
-        answer: The document's answer: the chosen field or the text.
+        answer: The document's answer: the chosen field or, without one, its best passage.
         similarity: Cosine of the question and the best document, -1 to 1, even if it is below the threshold.
         threshold: The minimum similarity that applied; None if no threshold is set yet.
         notes: Notes for the user.
@@ -75,7 +75,7 @@ def ask(
         collection: Questions with answers in their metadata, or passages.
         question: The question's text.
         threshold: Minimum cosine; None uses the one that `sonde tune threshold` stored.
-        field: The metadata field with the answer; None uses "answer" or a similar field if one exists, else the text.
+        field: The metadata field with the answer; None uses "answer" or a similar field, else the best passage.
         mode: The search mode that finds the best document: "dense" or "hybrid".
         notify: Receives messages that the user should read at once.
 
@@ -107,9 +107,8 @@ def ask(
     if best is None or similarity is None or weak or (stored is not None and similarity < stored):
         return Answer(question, None, None, similarity, stored, tuple(notes))
     value = best.metadata.get(field) if field else None
-    return Answer(
-        question, best, str(value) if value not in (None, "") else best.text, similarity, stored, tuple(notes)
-    )
+    answer = str(value) if value not in (None, "") else best.passage.text
+    return Answer(question, best, answer, similarity, stored, tuple(notes))
 
 
 def fit_of_model(collection: StoredCollection) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  (written in Rust)
 
+from ...indexer.document import PAGE_BREAK
 from ...indexer.errors import SondeError
 from ...indexer.ingest.chunker import passage_text
 from ...indexer.languages import normalise
@@ -76,6 +77,22 @@ class Excerpts:
         start, end = self._around(passage.text, bounds, place, language)
         end = start + len(passage.text[start:end].rstrip())
         return Passage(passage.start + start, passage.start + end, passage.text[start:end])
+
+    def page(self, text: str, excerpt: Passage, language: str | None) -> int | None:
+        """Return the page, from 1, on which most of the query's words in an excerpt stand; of several, the longest.
+
+        Args:
+            text: The text of the whole document. Without page breaks, it has no pages.
+            excerpt: The excerpt.
+            language: The document's own language, if it has one.
+        """
+        if PAGE_BREAK not in text:
+            return None
+        ends = [place for place, sign in enumerate(excerpt.text) if sign == PAGE_BREAK] + [len(excerpt.text)]
+        bounds = list(zip([0, *ends], ends, strict=False))
+        shares = self._shares(excerpt.text, bounds, language or self.usual)
+        best = max(range(len(bounds)), key=lambda place: (shares[place], bounds[place][1] - bounds[place][0]))
+        return 1 + text.count(PAGE_BREAK, 0, excerpt.start) + best
 
     def has_all_words(self, passage: Passage, language: str | None) -> bool:
         """Return whether a passage has every content word of the query that any passage has.

@@ -76,6 +76,7 @@ def build_results(
     own = languages_by_id(view.catalog, [hit.id for hit in hits])
     if excerpts:
         hits = [replace(hit, excerpt=chosen.choose(hit.passage, own[hit.id], _sentences(hit))) for hit in hits]
+    hits = [replace(hit, page=chosen.page(hit.text, hit.excerpt, own[hit.id])) for hit in hits]
     strategy = "lexical index" if settings.mode == "lexical" else stage.dense.strategy(settings.k + settings.offset)
     worded = (chosen.has_all_words(hit.passage, own[hit.id]) for hit in hits)  # counted only if a note needs it
     nothing = _nothing(kept.ranked, stage.estimate.weak, worded) if asked else ()

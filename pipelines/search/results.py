@@ -143,7 +143,8 @@ class Hit:
 
     `passage` is the best passage, and `excerpt` the part of it to show: at most 300 characters around the sentence with
     most of the query's words. `copies` are the ids of lower-ranked documents with the same or nearly the same text.
-    They were left out of the hits.
+    They were left out of the hits. `page` is the page, from 1, on which most of the query's words in the
+    excerpt stand; None if the text has no page breaks (form feeds), as that of a PDF has.
     """
 
     rank: int
@@ -160,6 +161,7 @@ class Hit:
     relevance: float = 0.0
     weak: bool = False
     copies: tuple[str, ...] = ()
+    page: int | None = None
 
     @property
     def relevance_shown(self) -> str:
@@ -177,7 +179,7 @@ class Hit:
         leading = {"rank": self.rank, "id": self.id, "relevance": self.relevance, "weak": self.weak}
         found = leading | asdict(self)
         found["metadata"] = {name: json_value(value) for name, value in self.metadata.items()}
-        for name in ("why", "reranker"):
+        for name in ("why", "reranker", "page"):
             if found[name] is None:
                 del found[name]
         if self.why is not None and self.reranker is None:

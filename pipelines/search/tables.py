@@ -21,7 +21,8 @@ FILE_DETAILS = frozenset({"bytes", "modified"})
 LENGTH = 80
 
 BEFORE = ("rank", "id", "title", "relevance", "score", "dense", "lexical", "rerank", "passage", "text")
-
+PAGED = frozenset({"extension", "pages"})
+"""Fields of files with pages: their hits have the column `page` too."""
 
 LEFT = 'style="text-align: left"'
 """Of columns of texts: Jupyter aligns what is in a table to the right."""
@@ -29,7 +30,8 @@ LEFT = 'style="text-align: left"'
 
 def hit_columns(fields: Collection[str]) -> list[str]:
     """Return the columns of a table of hits whose documents have these metadata fields."""
-    return [*BEFORE, *distinct_names(fields, BEFORE).values()]
+    own = _own(set(fields) >= PAGED)
+    return [*own, *distinct_names(fields, own).values()]
 
 
 def to_jsonl(results: Results, columns: Sequence[str] | None = None) -> bytes:
@@ -44,15 +46,15 @@ def to_jsonl(results: Results, columns: Sequence[str] | None = None) -> bytes:
 def to_csv(results: Results, columns: Sequence[str] | None = None) -> bytes:
     """Return rows with rank, id, title, relevance, score and its parts, passage, text, then the metadata in columns.
 
-    A metadata column whose name clashes with one of these columns becomes `metadata.NAME`. A cell that a spreadsheet
-    would run as a formula gets an apostrophe in front.
+    If a text has pages, the column `page` follows the text. A metadata column whose name clashes with one of these
+    columns becomes `metadata.NAME`. A cell that a spreadsheet would run as a formula gets an apostrophe in front.
 
     Args:
         results: The hits.
         columns: The columns to write, in this order, see `hit_columns`; all if None.
     """
     quote = Formulas().cell
-    chosen = [*BEFORE, *_names(results).values()] if columns is None else list(columns)
+    chosen = _all_columns(results) if columns is None else list(columns)
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
     rows: list[list[Any]] = [chosen]
@@ -70,7 +72,7 @@ def to_pandas(results: Results) -> "pd.DataFrame":
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    return frame_of(_named_cells(results), (*BEFORE, *_names(results).values()))
+    return frame_of(_named_cells(results), _all_columns(results))
 
 
 def to_html(results: Results) -> str:
@@ -86,9 +88,18 @@ def to_html(results: Results) -> str:
     return without_mathematics(f"<p>{escape(results.query)}</p>{notes}{table}")
 
 
+def _own(paged: bool) -> tuple[str, ...]:
+    return (*BEFORE, "page") if paged else BEFORE
+
+
+def _all_columns(results: Results) -> list[str]:
+    return [*_own(any(hit.page for hit in results)), *_names(results).values()]
+
+
 def _names(results: Results) -> dict[str, str]:
     """Return the column of each metadata field."""
-    return distinct_names(list(dict.fromkeys(name for hit in results for name in hit.metadata)), BEFORE)
+    fields = list(dict.fromkeys(name for hit in results for name in hit.metadata))
+    return distinct_names(fields, _own(any(hit.page for hit in results)))
 
 
 def _named_cells(results: Results) -> Iterator[dict[str, Any]]:
@@ -97,7 +108,8 @@ def _named_cells(results: Results) -> Iterator[dict[str, Any]]:
     for hit in results:
         scores = (hit.relevance, hit.score, hit.scores.dense, hit.scores.lexical, hit.scores.rerank)
         own = (hit.rank, hit.id, hit.title, *scores, hit.passage.text, hit.text)
-        yield dict(zip(BEFORE, own, strict=True)) | {names[name]: hit.metadata.get(name) for name in names}
+        cells = dict(zip(BEFORE, own, strict=True)) | ({"page": hit.page} if hit.page else {})
+        yield cells | {names[name]: hit.metadata.get(name) for name in names}
 
 
 def _copies(hit: Hit) -> str:

@@ -99,7 +99,7 @@ def test_folder(notes):
     }
     assert found["page.html"].text == "Head\nOne bold line\nNext\nbroken\na\nb"
     assert found["old.htm"].text == "Привет"
-    assert found["paper.pdf"].text == "First page\n\nSecond page"
+    assert found["paper.pdf"].text == "First page\f\n\nSecond page"
     assert found["latin.txt"].text == "Le café était déjà fermé à Noël"
     assert all(document.key == name for name, document in found.items())
     assert found["b.txt"].metadata == {
@@ -124,7 +124,10 @@ def test_a_pdf_has_letters_as_people_type_them(monkeypatch):
 
 def test_pages_without_text_are_counted():
     found = read_content(pdf_bytes(["First page", "", "Third page", ""]), "pdf", None)
-    assert (found.text, found.metadata) == ("First page\n\nThird page", {"pages": 4, "pages_without_text": 2})
+    assert (found.text, found.metadata) == (
+        "First page\f\n\n\f\n\nThird page\f\n\n",
+        {"pages": 4, "pages_without_text": 2},
+    )
     assert read_content(pdf_bytes(["First page"]), "pdf", None).metadata == {"pages": 1}
 
 
