@@ -32,10 +32,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A row or file that became no document, and why."""
+    """A row or file that became no document, and why.
+
+    `key` is that of the document which it would be, if it is there but cannot be read: `sync` does not delete that one.
+    """
 
     origin: str
     reason: str
+    key: str | None = field(default=None, compare=False)
 
 
 def composed(text: str) -> str:

@@ -110,7 +110,7 @@ class Upkeep(Opened):
 
         Raises:
             SondeError: An id does not exist (nothing is deleted in that case), or another process is writing.
-            UsageError: The filter is not valid, or neither ids nor a filter was given.
+            UsageError: The filter is not valid, or ids and a filter were given, or neither.
 
         Example:
             >>> fruit.delete(where="title = 'no such title'")

@@ -207,13 +207,11 @@ def late(
 def delete(
     collection: CollectionPath,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Document ids.")] = None,
-    where: Annotated[
-        str | None, typer.Option("--where", help="Also delete all documents that match this filter.")
-    ] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Delete all documents that match this filter.")] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Delete documents by id, by filter, or both: all with these ids, and all that match the filter.
+    """Delete documents by id or by filter.
 
     If an id does not exist, nothing is deleted. On a terminal, Sonde asks for confirmation before it deletes more than
     half of the documents; in a script, it does not. To see how many documents a filter matches, first run
@@ -227,7 +225,7 @@ def delete(
     from ..api import open as open_collection
 
     opened = open_collection(collection)
-    if is_asked(yes):
+    if is_asked(yes) and not (ids and where is not None):
         many, total = _chosen(opened, ids or (), where), len(opened)
         if 2 * many > total:
             ask(f"delete {many:,} of {counted(total, 'document')}?")
@@ -241,11 +239,7 @@ def delete(
 
 def _chosen(opened: "Collection", ids: Sequence[str], where: str | None) -> int:
     """Return how many documents have one of these ids or match the filter."""
-    numbers = set(opened.numbers(ids).values()) if ids else set[int]()
-    if where is None:
-        return len(numbers)
-    count, found = opened.matching(where, len(opened) if numbers else 0, 0)
-    return len(numbers | {each.doc for each in found}) if numbers else count
+    return len(set(opened.numbers(ids).values())) if where is None else opened.matching(where, 0, 0)[0]
 
 
 def export(

@@ -9,6 +9,7 @@ from statistics import median
 
 import numpy as np
 
+from ..progress import NOTE
 from .encoder import Encoder
 from .settings import has_torch
 
@@ -75,7 +76,7 @@ def faster_precision(
     if not found.pays:
         notify(f"dtype: float32; bfloat16 is {figures} (tested for {found.seconds:.0f} s)")
         return encoder
-    notify(f"dtype: bfloat16 is {figures} (tested for {found.seconds:.0f} s; dtype float32 keeps full precision)")
+    notify(f"{NOTE}dtype: bfloat16 is {figures} (tested for {found.seconds:.0f} s; dtype float32 keeps full precision)")
     return other
 
 

@@ -366,8 +366,12 @@ def refuse_wrong_source(documents: Iterable[Document | Skipped], folder: Path) -
         catalog = Catalog.open(folder / "catalog.db")
     except SondeError:  # the run makes the collection, brings it up to date, or says what is wrong with it
         return
-    seen = Seen()
-    found = sum(isinstance(one, Document) and not unfit(one) and bool(key_of(one, seen)) for one in documents)
+    seen, found = Seen(), 0
+    for one in documents:
+        if isinstance(one, Document):
+            found += not unfit(one) and bool(key_of(one, seen))
+        else:
+            seen.count(one.key or "")
     with closing(catalog):
         if found:  # the run itself refuses an empty source
             here = ((number, composed(id)) for number, id in document_ids(catalog))

@@ -78,6 +78,8 @@ class Planner:
         for document in self._as_stored(gathered):
             if isinstance(document, Skipped):
                 batch.skipped.append(document)
+                if document.key is not None:
+                    self.seen.count(document.key)
             elif reason := unfit(document):
                 batch.skipped.append(Skipped(document.origin, reason))
             else:

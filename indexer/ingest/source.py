@@ -15,8 +15,9 @@ from ..errors import Message, SondeError, UsageError, arg, give_type
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
 from ..readers.column_finder import OWN
+from ..readers.message import UNREAD_BODY
+from ..readers.office import BLANK_PAGES
 from ..readers.read import source_paths
-from ..readers.text_files import BLANK_PAGES
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
 from ..store.documents import filled_fields
@@ -30,6 +31,16 @@ from .late import build_late
 from .report import BuildReport, BuildSettings
 
 LANGUAGE_SAMPLE = 200
+_UNREAD = {
+    BLANK_PAGES: (
+        "PDF file",
+        "pages without text, which are not searched",
+        "if they are scans, run text recognition (OCR) first",
+    ),
+    UNREAD_BODY: ("message", "no text that can be read", "only its subject and the names of its files are searched"),
+    "attachments": ("message", "attached files, which are not read", "save those that you want to search"),
+}
+"""Fields of files that are not read in whole: what a note says of them."""
 
 
 def index_source(
@@ -89,8 +100,8 @@ def index_source(
         _say_same_names(report.replaced, source, notify)
     if report.replaced and not report.deleted:
         _say_emptied(reading, folder, filled, notify)
-    if BLANK_PAGES in reading.columns.metadata and (report.added or report.replaced):
-        _say_blank_pages(folder, notify)
+    if report.added or report.replaced:
+        _say_unread(reading, folder, notify)
     _complete_late(folder, encoder, notify)
     return report
 
@@ -134,12 +145,16 @@ def say_misfits(reading: Reading, notify: Notify) -> dict[str, int]:
     return dict(counts)
 
 
-def _say_blank_pages(folder: Path, notify: Notify) -> None:
+def _say_unread(reading: Reading, folder: Path, notify: Notify) -> None:
+    """Say in how many files there is something that is not read."""
     with suppress(SondeError), closing(Catalog.open(folder / "catalog.db")) as catalog:
-        if count := filled_fields(catalog, [BLANK_PAGES] if BLANK_PAGES in catalog.fields() else []).get(BLANK_PAGES):
+        fields = catalog.fields()
+        own = {UNREAD_BODY, BLANK_PAGES} & reading.columns.metadata.keys()  # a table may have attachments of its own
+        wanted = [name for name in _UNREAD if name in fields and (name in own or UNREAD_BODY in own)]
+        for name, count in filled_fields(catalog, wanted).items():
+            nouns, said, advice = _UNREAD[name]
             has = "has" if count == 1 else "have"
-            said = f"{counted(count, 'PDF file')} {has} pages without text, which are not searched"
-            notify(f"note: {said} ({BLANK_PAGES} > 0): if they are scans, run text recognition (OCR) first")
+            notify(f"note: {counted(count, nouns)} {has} {said} ({name} IS NOT NULL): {advice}")
 
 
 def _filled(reading: Reading, folder: Path) -> dict[str, int]:

@@ -183,7 +183,7 @@ class TextReaders:
                 self._ask(asked, unasked)
                 answers += self._answered()
             except DiedError as error:
-                answers.append(Skipped(asked[0][0], str(error)))
+                answers.append(Skipped(asked[0][0], str(error), asked[0][0]))
                 unasked.extendleft(reversed([*asked][1:]))
                 while len(asked) > 1:
                     asked.pop()

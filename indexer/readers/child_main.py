@@ -176,7 +176,7 @@ def _texts(frames: _Frames, request: Mapping[str, Any]) -> None:
             with _one_line(key, Place()):
                 item: Item = read_text_file(key, Path(path), frames.options)
         except SondeError as error:
-            item = Skipped(key, str(error))
+            item = Skipped(key, str(error), key)
         frames.add(0, item)
         frames.flush()
 

@@ -10,11 +10,11 @@ from .columns import text_rank
 from .delimited import Delimited, sample_lines, sniff_dialect
 from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
-from .mail import Mailbox
+from .mailbox import Mailbox
 from .source import SUFFIXES, TEXT_FORMATS, TEXT_SUFFIXES, ReadOptions, Source
 from .tables import Parquet, Workbook
 from .text_files import TextStream
-from .unread import instead_of
+from .unread import ARCHIVES, instead_of
 
 _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "csv": Delimited,
@@ -83,6 +83,8 @@ def _refuse_unread(stream: ByteStream) -> None:
 def _detected(stream: ByteStream) -> str | None:
     named = format_by_name(stream.path) if stream.path else None
     if stream.sample.startswith(_RTF) and named not in TEXT_FORMATS:
+        return None
+    if stream.path and stream.path.suffix.lower() in ARCHIVES:
         return None
     if (binary := _binary_format(stream.sample)) is not None:
         return binary

@@ -36,7 +36,7 @@ class Encoder:
         if isinstance(item, Row):
             return self._json.encode([_ROW, done, item.origin, item.values])
         if isinstance(item, Skipped):
-            return self._json.encode([_SKIPPED, done, item.origin, item.reason])
+            return self._json.encode([_SKIPPED, done, item.origin, item.reason, item.key])
         fields = (item.text, item.title, item.key, item.metadata, item.language, item.origin)
         return self._json.encode([_DOCUMENT, done, *fields])
 

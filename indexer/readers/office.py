@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ BLANK_PAGES = "pages_without_text"
 
 _OLE = b"\xd0\xcf\x11\xe0"
 """How Word files of before 2007 begin, and those with a password."""
+_MAIN = re.compile(r"word/document\d*\.xml|content\.xml")
 _LONGEST_PART = 1 << 28
 _PARAGRAPHS = {"p", "h"}
 _MIXED = {"urn:oasis:names:tc:opendocument:xmlns:text:1.0"}
@@ -29,7 +31,7 @@ _MIXED = {"urn:oasis:names:tc:opendocument:xmlns:text:1.0"}
 _LINE_END = "\x1e"
 _SIGNS = {"tab": "\t", "s": " ", "br": _LINE_END, "cr": _LINE_END, "line-break": _LINE_END, "noBreakHyphen": "-"}
 _LEFT_OUT = {
-    *("pPr", "rPr", "Fallback", "moveFrom"),  # the tabs of a style; what is there a second time
+    *("pPr", "rPr", "Fallback", "moveFrom", "del"),  # the tabs of a style; what is there a second time, or deleted
     *("tracked-changes", "annotation", "note-citation", "title", "desc"),
 }
 """Elements whose content is not read."""
@@ -79,12 +81,12 @@ def _dated(made: datetime | None) -> dict[str, datetime]:
 
 def docx(data: bytes) -> Content:
     """The paragraphs of a Word document, then its footnotes and endnotes; comments and deleted text are left out."""
-    return _zipped(data, ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml"), "docProps/core.xml")
+    return _zipped(data, ("word/footnotes.xml", "word/endnotes.xml"), "docProps/core.xml")
 
 
 def odt(data: bytes) -> Content:
     """The paragraphs of an OpenDocument text, with its notes; comments and deleted text are left out."""
-    return _zipped(data, ("content.xml",), "meta.xml")
+    return _zipped(data, (), "meta.xml")
 
 
 def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
@@ -94,7 +96,8 @@ def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-            for part in parts:
+            main = next((name for name in names if _MAIN.fullmatch(name)), "")
+            for part in (main, *parts):
                 if part in names:
                     _parse(archive, part, paragraphs)
             if about in names:
@@ -104,8 +107,8 @@ def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
     except Exception as error:  # a damaged file makes zipfile and expat raise what its bytes lead to
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UnreadableError(f"it is damaged, or protected by a password ({reason})") from error
-    if parts[0] not in names:
-        raise UnreadableError(f"it is damaged, or of another kind: it has no {parts[0]}")
+    if not main:
+        raise UnreadableError("it is damaged, or of another kind: it has no part with the text")
     return Content("\n".join(paragraphs.lines), properties.of("title"), _dated(properties.created()))
 
 

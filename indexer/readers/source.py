@@ -26,7 +26,7 @@ TEXT_SUFFIXES = {
     **dict.fromkeys((".txt", ".text", ".rst"), "text"),
     **{".md": "markdown", ".markdown": "markdown"},
     **{".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"},
-    **{".docx": "docx", ".odt": "odt", ".eml": "eml"},
+    **{".docx": "docx", ".docm": "docx", ".odt": "odt", ".eml": "eml"},
 }
 """The format of a file that is one document by its suffix."""
 TEXT_FORMATS = tuple(dict.fromkeys(TEXT_SUFFIXES.values()))

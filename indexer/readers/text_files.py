@@ -15,7 +15,7 @@ from .columns import Columns
 from .content import Content, UnreadableError, declared_encoding, html, markdown, plain
 from .encoding import detect_encoding
 from .folders import files_to_read
-from .mail import MAIL_FIELDS, message
+from .message import MAIL_FIELDS, message
 from .office import BLANK_PAGES, docx, odt, pdf
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
 from .unread import counted_kinds, what_to_do
@@ -100,7 +100,7 @@ def read_text_file(key: str, file: Path, options: ReadOptions) -> Document | Ski
                 status = file.stat()
             content = read_content(data, format, options.encoding, options.encoding_hint)
     except (UnreadableError, SondeError) as error:
-        return Skipped(key, str(error))
+        return Skipped(key, str(error), key if _size(file) else None)  # an empty file has been read
     return _document(key, content, status)
 
 
@@ -157,7 +157,8 @@ def _document(key: str, content: Content, status: os.stat_result) -> Document:
         **content.metadata,
     }
     stem = path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path
-    return Document(content.text, content.title or stem.stem, key, metadata, origin=key)
+    title = content.title if "sent" in metadata or "sender" in metadata else content.title or stem.stem
+    return Document(content.text, title, key, metadata, origin=key)
 
 
 def _base(paths: Sequence[Path]) -> Path:

@@ -12,8 +12,10 @@ NO_SUFFIX = "without a suffix"
 HIDDEN = "hidden"
 SPECIAL = "pipe or device"
 LINK_OUT = "link that leads out of the folder"
-_DOCUMENTS = (".msg", ".pst", ".doc", ".rtf", ".pages", ".epub", ".pptx", ".ppt", ".odp")
-_ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
+_MAIL = (".msg", ".pst")
+_EXPORTED = ".eml or .mbox files"
+_DOCUMENTS = (".doc", ".rtf", ".pages", ".epub", ".pptx", ".ppt", ".odp")
+ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 CONVERT = "to text, HTML or PDF, or to a table with a column of texts"
 _SUFFIX = re.compile(r"\.(?=.*[^\W\d_])\w{1,12}[~#+]*")
 """Suffixes as people know them; the end of "report.2024" or of "Minutes v1.2 final" is none."""
@@ -52,9 +54,11 @@ def what_to_do(unread: Mapping[str, int]) -> str:
     """Return what to do about the files of a folder in which none is read."""
     tables = [kind for kind in unread if Path(f"x{kind}").with_suffix("").suffix in SUFFIXES or kind in SUFFIXES]
     documents = [kind for kind in unread if kind in _DOCUMENTS]
-    archives = [kind for kind in unread if kind in _ARCHIVES]
+    mail = [kind for kind in unread if kind in _MAIL]
+    archives = [kind for kind in unread if kind in ARCHIVES]
     advice = [
         f"give {_and(tables)} files one by one" if tables else "",
+        f"export {_and(mail)} files as {_EXPORTED}" if mail else "",
         f"convert {_and(documents)} files {CONVERT}" if documents else "",
         f"unpack {_and(archives)} files" if archives else "",
         "copy the files that the links lead to into the folder" if LINK_OUT in unread else "",
@@ -64,8 +68,10 @@ def what_to_do(unread: Mapping[str, int]) -> str:
 
 def instead_of(suffix: str) -> str | None:
     """Return what to do with a file that has this suffix, which Sonde does not read; None if nothing is known."""
-    if suffix in _ARCHIVES:
+    if suffix in ARCHIVES:
         return "unpack it, and give the files or their folder"
+    if suffix in _MAIL:
+        return f"export it as {_EXPORTED}"
     return f"convert it {CONVERT}" if suffix in _DOCUMENTS else None
 
 

@@ -121,11 +121,14 @@ def delete(
 
     Raises:
         SondeError: An id does not exist (nothing is deleted then), or another process is writing.
-        UsageError: The filter or an id is not valid, or neither ids nor a filter were given.
+        UsageError: The filter or an id is not valid, or ids and a filter were given, or neither.
     """
     if ids is None and where is None:
         said = f"say which documents to delete: their ids, or a filter with {arg('where')}"
         raise UsageError(said, code="empty", field="ids")
+    if ids is not None and where is not None:
+        said = f"give ids or {arg('where')}, not both, which could mean the documents with either or those with both"
+        raise UsageError(said, code="conflict", field="where", value=where)
     keys = [] if ids is None else as_texts(ids, "id")
     check_filter(collection, where)  # a mistake should not have to wait for a writer
     with collection.view() as view:

@@ -48,6 +48,8 @@ ABSENT = 4
 """Such words that the note names, at most."""
 _PHRASE = re.compile(r'(?<![^\s(])["“„«]\s*([^\s"“”„«»]+(?:\s+[^\s"“”„«»]+)+)\s*["”“»]')
 """Two or more words in quotes."""
+_OPERATOR = re.compile(r"(?<=\S )(?:AND|OR|NOT)(?= \S)|(?<=\w\w)\*(?!\w)|\b[wW]/\d+\b|(?<!\S)[A-Za-z_]\w*:(?=[\w\"'])")
+"""Operators that other programs know: those of Boole, a wildcard, nearness, and the name of a field."""
 
 
 def build_results(
@@ -83,7 +85,7 @@ def build_results(
     said = () if stage.missing and not len(ranked.rows) else _notes(view, settings, ranked, kept.ranked)
     if asked and excerpts and not notes:
         said = _with_absent(view, query, said)
-    notes = nothing + _partial(stage) + notes + said + (_quoted(query) if asked else ())
+    notes = nothing + _partial(stage) + notes + said + (_literal(query) if asked else ())
     if reranking and reranking.depth < reranking.wanted:
         notes += (
             f"{settings.rerank_budget} sufficed to rerank {reranking.depth} of {reranking.wanted} documents; "
@@ -214,12 +216,18 @@ def _meant(view: View, lexical: LexicalIndex, word: str) -> str:
     return f" ({MEANT} {close[0]!r}?)" if close else ""
 
 
-def _quoted(query: str) -> tuple[str, ...]:
-    """Return a note if a query has words in quotes, which elsewhere find exact phrases."""
-    if len(query) > CHARACTERS or not (found := _PHRASE.search(query)):
+def _literal(query: str) -> tuple[str, ...]:
+    """Return notes on quotes and operators, which elsewhere find exact phrases or combine words."""
+    if len(query) > CHARACTERS:
         return ()
-    phrase = on_one_line(found[1]).replace("'", "''")
-    return (f"quotes do not make a phrase: the filter text ILIKE '%{phrase}%' keeps the texts that have it",)
+    notes: tuple[str, ...] = ()
+    if found := _PHRASE.search(query):
+        phrase = on_one_line(found[1]).replace("'", "''")
+        notes += (f"quotes do not make a phrase: the filter text ILIKE '%{phrase}%' keeps the texts that have it",)
+    if not query.isupper() and (found := _OPERATOR.search(query)):
+        rather = "a filter combines conditions, such as text ILIKE '%lease%' AND NOT text ILIKE '%car%'"
+        notes += (f"{found[0].strip()} is no operator in a query, which is compared by meaning and words: {rather}",)
+    return notes
 
 
 def _notes(view: View, settings: SearchSettings, ranked: Ranked, kept: Ranked) -> tuple[str, ...]:

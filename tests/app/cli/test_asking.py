@@ -45,8 +45,8 @@ def asked(sonde: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     ("answer", "words", "question", "code"),
     [
         ("n", ["--where", "stars < 5"], "delete 2 of 3 documents? [y/N] ", KEPT),
-        ("", ["2", "--where", "stars = 1"], "delete 2 of 3 documents? [y/N] ", KEPT),
-        ("y", ["1", "--where", "stars < 5"], "delete 2 of 3 documents? [y/N] ", GONE),
+        ("", ["2", "3"], "delete 2 of 3 documents? [y/N] ", KEPT),
+        ("y", ["--where", "stars < 5"], "delete 2 of 3 documents? [y/N] ", GONE),
         ("n", ["--where", "stars < 5", "--yes"], None, GONE),
         ("n", ["--where", "stars = 5"], None, GONE),
     ],

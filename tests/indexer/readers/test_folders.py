@@ -117,7 +117,9 @@ def test_a_link_may_lead_into_another_given_folder_or_be_given_itself(tmp_path: 
 
 CONVERT = "to text, HTML or PDF, or to a table with a column of texts"
 ADVICE = {
-    "convert .msg, .doc and .pst files " + CONVERT: ["1.msg", "2.msg", "a.pst", "a.doc"],
+    f"export .msg and .pst files as .eml or .mbox files; convert .doc files {CONVERT}": [
+        *("1.msg", "2.msg", "a.pst", "a.doc"),
+    ],
     "give .csv.gz and .mbox files one by one": ["a.csv.gz", "b.png", "c.mbox"],
     f"give .xlsx files one by one; convert .rtf files {CONVERT}; unpack .zip files": [
         *("a.zip", "a.rtf", "a.xlsx"),

@@ -95,7 +95,10 @@ WHOLE = {
     "letter.rtf": (RTF, rf"/letter\.rtf is an RTF file, which Sonde does not read: {CONVERT}$"),
     "letter.json": (RTF, rf"/letter\.json is an RTF file, which Sonde does not read: {CONVERT}$"),
     "old.rtf": (b"Dear all", rf"/old\.rtf is a \.rtf file, which Sonde does not read: {CONVERT}$"),
-    "Mail.MSG": (b"\xd0\xcf\x11\xe0", rf"/Mail\.MSG is a \.msg file, which Sonde does not read: {CONVERT}$"),
+    "Mail.MSG": (
+        b"\xd0\xcf\x11\xe0",
+        r"/Mail\.MSG is a \.msg file, which Sonde does not read: export it as \.eml or \.mbox files$",
+    ),
     "all.zip": (
         b"PK\x03\x04" + bytes(99),
         r"/all\.zip is a \.zip file, which Sonde does not read: unpack it, and give the files or their folder$",

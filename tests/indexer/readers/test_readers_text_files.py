@@ -189,7 +189,7 @@ def test_password(tmp_path):
 
 def test_folder_without_files_to_read(tmp_path):
     with pytest.raises(
-        SondeError, match=r"has no readable file \(.txt, .text, .rst, .md, .*.pdf, .docx, .odt, .eml\): check the path$"
+        SondeError, match=r"has no readable file \(.txt, .text, .rst, .md, .*, .docm, .odt, .eml\): check the path$"
     ):
         read_source(tmp_path)
     (tmp_path / "a.csv").write_text("text\nx\n")

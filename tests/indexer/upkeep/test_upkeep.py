@@ -375,10 +375,10 @@ def test_delete(damaged: Path) -> None:
         collection.delete(["5", "no"])
     assert len(collection) == COUNT - 3
     assert collection.delete(["5", "5"]) == 1
-    of_2019 = [n for n in range(COUNT) if n % 20 == 19 and n != 199]
-    assert collection.delete(["6"], where="year = 2019") == 1 + len(of_2019)
+    with pytest.raises(UsageError, match="give ids or where, not both"):  # "6" and all of 2019 were deleted
+        collection.delete(["6"], where="year = 2019")
+    assert collection.delete(where="year = 2019") == sum(n % 20 == 19 for n in range(COUNT) if n != 199)
     assert all(hit.metadata["year"] != 2019 for hit in collection.search("apple", k=COUNT))
-    assert collection.delete(where="year = 2019") == 0
     assert problems(damaged) == []
 
 

@@ -51,3 +51,27 @@ def test_words_in_quotes_are_no_phrase_and_the_filter_for_one_is_named(tmp_path:
     assert [hit.id for hit in opened.search("hand", where="text ILIKE '%other hand, it''s%'")] == ["1"]
     for plain in ('"hand"', 'a 5" screen and a 7" one', "the 'other hand'", "other hand"):
         assert not any("phrase" in note for note in opened.search(plain, mode=mode).notes)
+
+
+@pytest.mark.parametrize(
+    ("query", "operator"),
+    [
+        ("battery AND NOT phone", "AND"),
+        ("batt* died", "*"),
+        ("battery w/5 phone", "w/5"),
+        ("sender:ann died", "sender:"),
+    ],
+)
+def test_operators_of_other_programs_are_noted(tmp_path: Path, query: str, operator: str) -> None:
+    encoder: Any = FakeEncoder()
+    opened = index([{"text": "the battery died"}], tmp_path / "c.sonde", text="text", encoder=encoder)
+    said = f"{operator} is no operator in a query, which is compared by meaning and words: a filter combines conditions"
+    assert any(note.startswith(said) for note in opened.search(query).notes)
+    for quiet in (
+        "THE BATTERY AND PHONE DIED",
+        "either and or not",
+        "at 10:30 http://x.org/a",
+        "AND the battery",
+        "re: it",
+    ):
+        assert not any("is no operator" in note for note in opened.search(quiet).notes)
