@@ -37,7 +37,11 @@ _UNREAD = {
         "pages without text, which are not searched",
         "if they are scans, run text recognition (OCR) first",
     ),
-    UNREAD_BODY: ("message", "no text that can be read", "only its subject and the names of its files are searched"),
+    UNREAD_BODY: (
+        "message",
+        "no text that can be read",
+        "only their subjects and file names are searched",
+    ),
     "attachments": ("message", "attached files, which are not read", "save those that you want to search"),
 }
 """Fields of files that are not read in whole: what a note says of them."""

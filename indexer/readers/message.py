@@ -189,7 +189,8 @@ def _decoded(part: EmailMessage) -> str:
 
 def _charset(data: bytes, declared: str) -> str:
     """Return the encoding of a text: what its declaration means, or what its bytes look like."""
-    for name in (_CHARSETS.get(declared.lower(), declared), declared):
+    meant = _CHARSETS.get(declared.lower(), declared)
+    for name in (*(["utf-8"] if meant == "cp1252" else []), meant, declared):  # no Western text is UTF-8 by chance
         with suppress(LookupError, UnicodeError):  # a name that Python does not know, or a wrong one
             codecs.lookup(name)
             data.decode(name)
@@ -201,7 +202,7 @@ def _unwrapped(text: str, part: EmailMessage) -> str:
     """Return a text whose lines end with a space if they go on in the next one (RFC 3676)."""
     text = re.sub(r"^ ", "", text, flags=re.MULTILINE)
     gap = "" if part.get_param("delsp") == "yes" else " "
-    return re.sub(r"(?m)(?<!^--) \n(?!\n)", gap, text)
+    return re.sub(r"(?m)(?<!^--) \n(?![\n>])", gap, text)
 
 
 def _fields(mail: EmailMessage) -> dict[str, Value]:

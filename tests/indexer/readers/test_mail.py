@@ -109,6 +109,10 @@ RAW = {
         b"Content-Transfer-Encoding: base64\n\nU3ViamVjdDogSW5uZXIKClRleHQ=\n--b--\n",
         "Subject: Inner\n\nText",
     ),
+    "UTF-8 under a wrong name": (
+        "Subject: a\nContent-Type: text/plain; charset=us-ascii\nContent-Transfer-Encoding: 8bit\n\nnaïve".encode(),
+        "naïve",
+    ),
     "signs of Windows": (
         b"Subject: a\nContent-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: 8bit\n\nit\x92s \x8050",
         "it’s €50",
