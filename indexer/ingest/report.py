@@ -148,6 +148,7 @@ class BuildReport:
     def to_dict(self) -> dict[str, object]:
         """Return the report as JSON values."""
         found = asdict(self)
+        found["skipped_rows"] = [{"origin": row.origin, "reason": row.reason} for row in self.skipped_rows]
         found["skipped_file"] = str(self.skipped_file) if self.skipped_file else None
         return found
 

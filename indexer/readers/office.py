@@ -6,7 +6,7 @@ import re
 import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from xml.sax import make_parser
+from xml.sax.expatreader import ExpatParser
 from xml.sax.handler import ContentHandler, feature_namespaces
 
 from ..document import PAGE_BREAK
@@ -113,7 +113,7 @@ def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
 
 
 def _parse(archive: zipfile.ZipFile, part: str, handler: ContentHandler) -> None:
-    parser = make_parser()
+    parser = ExpatParser()
     parser.setFeature(feature_namespaces, True)
     parser.setContentHandler(handler)
     with archive.open(part) as file:

@@ -24,7 +24,7 @@ BAD_FILES = {
         b"<p></p>",
         "page.html: 1 of the first 1 rows cannot be read; the first is page.html: no text in it",
     ),
-    "notes.docx": (b"zz", "notes.docx is a .docx file, which Sonde does not read: convert it to text"),
+    "notes.doc": (b"zz", "notes.doc is a .doc file, which Sonde does not read: convert it to text"),
     "cut.csv.gz": (gzip.compress(b"id,text\n" * 99)[:-20], "cut.csv.gz cannot be decompressed: it is damaged or cut"),
 }
 

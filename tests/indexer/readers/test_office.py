@@ -7,6 +7,7 @@ import pytest
 from word_files import WORD as NAMES
 from word_files import run, word, zipped
 
+from sonde.indexer.document import Document
 from sonde.indexer.readers import read_source
 from sonde.indexer.readers.content import UnreadableError
 from sonde.indexer.readers.text_files import read_content
@@ -86,7 +87,7 @@ def test_notes_and_properties(tmp_path: Path) -> None:
     )
     meta = '<m xmlns:d="urn:d"><d:title> </d:title><d:creation-date>2024-05-06T07:08:09.5</d:creation-date></m>'
     (tmp_path / "b.odt").write_bytes(opened("<t:p>Text</t:p>", meta_xml=meta))
-    word_, open_ = list(read_source(tmp_path))
+    word_, open_ = (item for item in read_source(tmp_path) if isinstance(item, Document))
     assert (word_.text, word_.title, open_.title) == ("Text\nA note.", "Board minutes", "b")
     assert word_.metadata["created"] == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert open_.metadata["created"] == datetime(2024, 5, 6, 7, 8, 9, 500_000, tzinfo=UTC)

@@ -61,5 +61,5 @@ def test_an_answer_is_the_best_passage_of_a_long_text(tmp_path: Path) -> None:
     rows = [{"id": "a", "text": "A story about weather and wind. " * 200 + "Invoices were paid twice."}]
     made = sonde.index(rows, tmp_path / "c.sonde", id="id", encoder=FakeEncoder())  # type: ignore[arg-type]
     found = made.ask("were invoices paid twice", threshold=-1)
-    assert found.hit is not None and found.answer == found.hit.passage.text
+    assert found.hit is not None and found.answer is not None and found.answer == found.hit.passage.text
     assert found.answer.endswith("Invoices were paid twice.") and len(found.answer) < len(found.hit.text) / 2
