@@ -94,6 +94,7 @@ def test_leaves_out_what_is_private_and_pythons_own_tests(corpus):
         assert parts[0] not in {"antigravity", "idlelib", "posix", "test", "this", "turtledemo"}, key
 
 
+@pytest.mark.long
 def test_runs_no_module_that_would_show_itself():
     script = (
         "import sys; from sonde.app.cli.demo import stdlib_docstrings; list(stdlib_docstrings());"

@@ -180,6 +180,7 @@ def test_batches_are_filled_without_padding() -> None:
     assert [batch.tolist() for batch in plan_batches(tokens, 10, padded=False)] == [[5], [1], [3, 0, 4], [2]]
 
 
+@pytest.mark.long
 def test_a_size_is_captured_the_second_time_and_then_replayed(tmp_path: Path) -> None:
     graphs = Recorded()
     encoder = packed(save_transformer(tmp_path), graphs=graphs)

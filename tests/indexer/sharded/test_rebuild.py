@@ -103,6 +103,7 @@ def test_repair_says_how_to_replace_a_shard_whose_texts_are_damaged(both: TwoWay
     assert str(found.value).endswith(f" from a backup, or delete {place} and {index_again}")
 
 
+@pytest.mark.long
 def test_a_rebuild_that_was_stopped_continues(both: TwoWays) -> None:
     folder, given = lose(both, 1), rows(120) + rows(40, seed=1, start=500)
 

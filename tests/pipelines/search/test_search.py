@@ -169,7 +169,7 @@ def test_filters_never_under_return(collection: Collection, condition: Condition
     assert len(hybrid) == min(k, len(passing)) and {key for key, _ in hybrid} <= passing
 
 
-@pytest.mark.parametrize("where", [None, "year >= 2010"])
+@pytest.mark.parametrize("where", ["year >= 2010", pytest.param(None, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("mode", "fusion"), [("dense", "convex"), ("lexical", "convex"), ("hybrid", "convex"), ("hybrid", "rrf")]
 )

@@ -66,7 +66,7 @@ def test_a_death_inside_the_transaction_leaves_the_state_before(
     assert not check_whole(folder, operation, before)
 
 
-@pytest.mark.parametrize("operation", ["rename", "update", "refit"])
+@pytest.mark.parametrize("operation", ["rename", "update", pytest.param("refit", marks=pytest.mark.long)])
 def test_a_kill_at_any_time_leaves_the_state_before_or_after(edited: Path, tmp_path: Path, operation: str) -> None:
     seconds, ended = 0.0, []
     for place in range(5):  # the first run is not killed: it says how long the work takes
