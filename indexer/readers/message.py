@@ -109,7 +109,7 @@ class _Parts:
     encrypted: bool = False
 
     def take(self, part: EmailMessage, depth: int = 0, attached: bool = False) -> None:
-        """Take a part and those in it. `attached` parts other than messages are files."""
+        """Take a part and those in it; one that is `attached` to a page is a file, and its pictures are none."""
         kind = part.get_content_type()
         if depth > _DEEPEST:
             return
@@ -118,6 +118,9 @@ class _Parts:
         elif kind == "multipart/encrypted" or "smime-type=enveloped" in str(part.get("content-type", "")).lower():
             self.encrypted = True
             self._file(part)
+        elif attached and not part.is_multipart():
+            if not (kind.startswith("image/") and part.get("content-id")):
+                self._file(part)
         elif not part.is_multipart():
             self._leaf(part, kind, root=depth == 0)
         elif kind == "multipart/alternative":
@@ -148,6 +151,7 @@ class _Parts:
             form.take(each, depth + 1)
             forms.append(form)
             self.files += form.files
+            self.encrypted |= form.encrypted
         told = [form for form in forms if form.texts]
         if told:
             first, last = told[0].texts, told[-1].texts

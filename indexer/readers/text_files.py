@@ -101,7 +101,7 @@ def read_text_file(key: str, file: Path, options: ReadOptions) -> Document | Ski
             content = read_content(data, format, options.encoding, options.encoding_hint)
     except (UnreadableError, SondeError) as error:
         return Skipped(key, str(error), key if _size(file) else None)  # an empty file has been read
-    return _document(key, content, status)
+    return _document(key, format, content, status)
 
 
 class TextStream(Source):
@@ -146,7 +146,7 @@ def _bounded(file: BinaryIO, format: str, options: ReadOptions) -> bytes:
     return bytes(data)
 
 
-def _document(key: str, content: Content, status: os.stat_result) -> Document:
+def _document(key: str, format: str, content: Content, status: os.stat_result) -> Document:
     path = Path(key)
     metadata = {
         "path": key,
@@ -157,7 +157,7 @@ def _document(key: str, content: Content, status: os.stat_result) -> Document:
         **content.metadata,
     }
     stem = path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path
-    title = content.title if "sent" in metadata or "sender" in metadata else content.title or stem.stem
+    title = content.title or ("" if format == "eml" else stem.stem)  # a message may have no subject
     return Document(content.text, title, key, metadata, origin=key)
 
 

@@ -99,6 +99,12 @@ RAW = {
         b"--b\nContent-Type: text/html\n\n<table><tr><td>Price<td>48,500 euros</table>\n--b--\n",
         "Price\n48,500 euros",
     ),
+    "what belongs to a page": (
+        b"Subject: a\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>Page\n--b\n"
+        b"Content-Type: text/css; name=a.css\n\np {color: red}\n--b\nContent-Type: image/png; name=logo.png\n"
+        b"Content-ID: <logo>\n\nx\n--b--\n",
+        "Page\n\nAttachments: a.css",
+    ),
     "a text that is named attached": (
         b"Subject: a\nContent-Type: text/plain\nContent-Disposition: attachment; filename=x.txt\n\nAll there is",
         "All there is",
@@ -193,6 +199,11 @@ RECIPIENTS = {
 @pytest.mark.parametrize("said", RECIPIENTS)
 def test_recipients(said: str) -> None:
     assert read_content(f"Subject: a\n{said}\n\nText".encode(), "eml", None).metadata["recipients"] == RECIPIENTS[said]
+
+
+def test_a_message_without_a_subject_has_no_title(tmp_path: Path) -> None:
+    (tmp_path / "0011_nosubject.eml").write_text("From: a@x.org\n\nText")
+    assert [item.title for item in read_source(tmp_path) if isinstance(item, Document)] == [""]
 
 
 def test_a_thread_is_named_after_its_first_message() -> None:
