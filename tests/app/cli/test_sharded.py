@@ -94,6 +94,7 @@ runs draw C m --to OUT.svg
 """
 
 
+@pytest.mark.long
 def test_analysis_prints_what_it_prints_for_one_collection(sonde: Command, tmp_path: Path):
     source = lines(tmp_path / "texts.jsonl", themes.rows(20))
     for name, options in (("one", ()), ("two", ("--shards", "3"))):

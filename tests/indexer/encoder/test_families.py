@@ -21,7 +21,9 @@ from sonde.pipelines.search.rerank.models import load_reranker
 QUERY = "How do I reset my battery?"
 ROWS = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS) if text]
 SENTENCES = [row["text"] for row in ROWS]
-every_family = pytest.mark.parametrize("family", FAMILIES)
+every_family = pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=pytest.mark.long if place % 2 else ()) for place, name in enumerate(FAMILIES)]
+)
 
 
 @pytest.fixture(autouse=True)

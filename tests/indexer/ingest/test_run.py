@@ -305,6 +305,7 @@ def found(folder: Path) -> dict[str, tuple[str, int]]:
         return {key: (text, stars) for key, text, stars in rows}
 
 
+@pytest.mark.long
 @settings(max_examples=max(10, settings().max_examples * 2 // 5))
 @given(
     before=st.dictionaries(st.sampled_from(IDS), CONTENT),

@@ -57,6 +57,7 @@ def check_search(collection: StoredCollection, mode: Mode, where: str | None) ->
     return {int(str(version)) for versions in by_pair.values() for version in versions}
 
 
+@pytest.mark.long
 def test_searches_all_through_an_update(tmp_path: Path) -> None:
     folder = tmp_path / "c.sonde"
     index(pairs(0), folder)

@@ -261,6 +261,7 @@ def test_while_the_model_is_being_changed_compact_says_what_it_leaves(switched: 
     assert holders(switched.path) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("committed", [False, True])
 @pytest.mark.parametrize("shards", [3], indirect=True)
 def test_a_compact_that_was_killed_between_two_files_of_a_shard(

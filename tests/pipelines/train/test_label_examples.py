@@ -71,6 +71,7 @@ def test_the_regression_is_scikit_learns(collection: StoredCollection) -> None:
             assert stored[row["id"]][1] == pytest.approx(shares[place, best], abs=5e-3)
 
 
+@pytest.mark.long
 def test_a_tuned_model_reads_the_documents_again(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="needs the extra train")
     threads = torch.get_num_threads()

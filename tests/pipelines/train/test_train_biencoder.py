@@ -207,6 +207,7 @@ def test_a_run_killed_by_a_signal_ends_with_the_weights_of_an_undisturbed_one(
     assert torn.gains == whole.gains
 
 
+@pytest.mark.long
 def test_lora_trains_little_and_leaves_an_ordinary_model(base: Path, data: Path, tmp_path: Path) -> None:
     pytest.importorskip("peft")
     settings = replace(FAST, epochs=10, lora=2, rate=3e-2)

@@ -113,6 +113,7 @@ def test_made_queries_that_find_almost_nothing_compare_nothing() -> None:
     assert (judged.blind, judged.worse) == (False, True)
 
 
+@pytest.mark.long
 def test_models_that_cannot_be_compared_are_not_switched(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +257,7 @@ def test_what_needs_the_old_embeddings_is_refused_until_the_run_is_made_again(co
         collection.update_clusters("kept")
 
 
+@pytest.mark.long
 def test_topics_of_another_model_are_shown_but_not_asked(collection: Collection) -> None:
     collection.topics("t", min_size=4, seed=1)
     before = [(topic.number, topic.name, topic.size) for topic in collection.topic_run("t")]
