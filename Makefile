@@ -38,7 +38,7 @@ test: lint build/types/sonde ## lint, format, types and all tests but the long o
 tools: .venv/.tested ## make .venv with the tools for tests, lint and types
 
 # Apart from `make test`, so that it stays short: what takes many seconds, and is mostly held by shorter tests too.
-test-long: .venv/.compiled build/types/sonde ## long tests: tutorials, trainings, walks through the UI (4 minutes)
+test-long: .venv/.compiled build/types/sonde ## long tests: tutorials, trainings, walks through the UI (6 minutes)
 	@$(BIN)/python tests/support/browser.py
 	$(KEEP_COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 -m long
 
