@@ -11,7 +11,7 @@ from ...pipelines.search.results import Hit, Results
 from ..api import Collection
 from ..api.functions import shown_metadata, telling_fields
 from .drawer import show_opener
-from .page import MARK, chips, escape_markdown, is_digest, joined_markdown, link, marked, sentences, show_text
+from .page import MARK, chips, escape_markdown, escaped, is_digest, joined_markdown, link, marked, sentences, show_text
 from .query import LIKE, SearchForm
 from .workspace import may_write
 
@@ -61,7 +61,7 @@ def lit(text: str, offset: int, terms: Iterable[Span], closest: Iterable[Span]) 
     cuts = sorted({0, len(text), *(place for span in (*inner, *outer) for place in span)})
     pieces = []
     for begin, end in pairwise(cuts):
-        piece = html.escape(text[begin:end])
+        piece = escaped(text[begin:end])
         piece = MARK.format(piece) if _within(begin, inner) else piece
         pieces.append(CLOSEST.format(piece) if _within(begin, outer) else piece)
     return "".join(pieces)

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
+from ...indexer.document import PAGE_BREAK
 from ...indexer.errors import Message, SondeError, WriterBusyError
 from ...indexer.store.kinds import LABEL
 from ...indexer.store.runs import Item, Run
@@ -34,6 +35,11 @@ _PLAIN = re.compile(
 NOTHING = ":small[]"
 """An empty element in Markdown."""
 MARK = "<mark class='sonde'>{}</mark>"
+
+
+def escaped(text: str) -> str:
+    """Return text as HTML that shows exactly it; a page break, which a browser shows as an unknown sign, is a space."""
+    return html.escape(text.replace(PAGE_BREAK, " "))
 
 
 def escape_markdown(text: str) -> str:
@@ -61,9 +67,9 @@ def marked(text: str, marks: Iterable[tuple[int, int]] = ()) -> str:
     """Return text as HTML that shows exactly it, with spans marked; spans that overlap become one."""
     parts, place = [], 0
     for begin, end in joined_markdown(marks, len(text)):
-        parts += [html.escape(text[place:begin]), MARK.format(html.escape(text[begin:end]))]
+        parts += [escaped(text[place:begin]), MARK.format(escaped(text[begin:end]))]
         place = end
-    return "".join([*parts, html.escape(text[place:])])
+    return "".join([*parts, escaped(text[place:])])
 
 
 def joined_markdown(marks: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:

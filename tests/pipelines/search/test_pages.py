@@ -63,3 +63,12 @@ def test_an_answer_is_the_best_passage_of_a_long_text(tmp_path: Path) -> None:
     found = made.ask("were invoices paid twice", threshold=-1)
     assert found.hit is not None and found.answer is not None and found.answer == found.hit.passage.text
     assert found.answer.endswith("Invoices were paid twice.") and len(found.answer) < len(found.hit.text) / 2
+
+
+def test_the_web_ui_shows_a_page_break_as_a_space() -> None:
+    """A browser showed it as an unknown sign."""
+    pytest.importorskip("streamlit")
+    from sonde.app.ui.hits import lit
+    from sonde.app.ui.page import marked
+
+    assert marked("one\f\n\ntwo", [(0, 3)]).endswith(" \n\ntwo") and lit("one\f\n\ntwo", 0, (), ()) == "one \n\ntwo"
