@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import zstandard
+from word_files import zipped
 
 from sonde.indexer.document import Skipped
 from sonde.indexer.errors import SondeError
@@ -84,26 +85,18 @@ def _pdf() -> bytes:
     )
 
 
-def _zipped(**parts: str) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name.replace("__", "/").replace("_", "."), content)
-    return out.getvalue()
-
-
 def _docx() -> bytes:
     words = "".join(f"<w:p><w:r><w:t>Line {n}</w:t><w:tab/><w:t>naïve 漢字</w:t></w:r></w:p>" for n in range(9))
     name = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     about = '<c xmlns:d="d"><d:title>A title</d:title><d:created>2024-01-01T00:00:00Z</d:created></c>'
     body = f'<w:document xmlns:w="{name}"><w:body>{words}</w:body></w:document>'
-    return _zipped(word__document_xml=body, docProps__core_xml=about)
+    return zipped(word__document_xml=body, docProps__core_xml=about)
 
 
 def _odt() -> bytes:
     name = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
     words = "".join(f"<t:p>Line <t:span>{n}</t:span><t:line-break/>naïve</t:p>" for n in range(9))
-    return _zipped(content_xml=f'<d xmlns:t="{name}">{words}</d>')
+    return zipped(content_xml=f'<d xmlns:t="{name}">{words}</d>')
 
 
 _MAIL = (
