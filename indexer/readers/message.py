@@ -36,7 +36,7 @@ _CHARSETS = {
 """The larger encodings that mail programs mean by these names (WHATWG, Encoding, 4.2)."""
 _PREAMBLE = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From [^\n]*\n)?")
 _ZONE = re.compile(r"(?:GMT|UTC)?([+-]\d{4})|([A-Za-z]{1,5})")
-_ESCAPED_LIST = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
+_SEMICOLON = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _NAMELESS = re.compile(r"(?:application|audio|image|video|font|model)/(?!pgp|pkcs7|x-pkcs7)")
 """Types of attached files that count although they have no name; what belongs to a signature does not."""
 _DEEPEST = 40
@@ -228,7 +228,7 @@ def _ids(said: str) -> list[str]:
 def _addresses(mail: EmailMessage, name: str) -> list[tuple[str, str]]:
     """Return the names and the addresses, in small letters, that a field has; some programs put `;` between them."""
     said = _written(mail, name)
-    found = getaddresses([said if ":" in said else _ESCAPED_LIST.sub(",", said)])
+    found = getaddresses([said if ":" in said else _SEMICOLON.sub(",", said)])
     named = [(_readable(name.strip()), address.strip().lower()) for name, address in found if address.strip()]
     return [each for each in named if "@" in each[1]] or named  # a name with a comma is taken for two
 
