@@ -123,7 +123,7 @@ def index(
         bool, typer.Option("--sync", help="Also delete documents that are no longer in the sources.")
     ] = False,
     delete_most: Annotated[
-        bool, typer.Option("--delete-most", help="Let --sync delete more than half of the documents.")
+        bool, typer.Option("--delete-most", help="Let --sync delete most documents, or those of another source.")
     ] = False,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Rebuild lost shards of the collection from the sources.")

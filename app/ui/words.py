@@ -12,7 +12,7 @@ LABELS = {
     "budget": "Budget",
     "corrections_of": "Use the corrections of",
     "date": "Column with the dates",
-    "delete_most": "Allow this even if it deletes more than half of the documents",
+    "delete_most": "Allow this even if it deletes most documents, or those of another source",
     "encoding": "Encoding",
     "id": "Id",
     "k": "Number of clusters",

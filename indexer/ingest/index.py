@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
-from ..document import Document, Skipped, Value, composed
+from ..document import Document, Skipped, Value
 from ..encoder import Encoder, ModelSpec, canonical_name, load_encoder, load_encoder_for
 from ..errors import Message, OtherModelError, SondeError, UsageError, WriterBusyError, arg
 from ..files import DISK_FAILED, DISK_FULL, disk_error, make_folder
@@ -19,21 +19,17 @@ from ..readers.column_types import NAMED
 from ..store.catalog import Catalog, is_unborn
 from ..store.collection import StoredCollection, check_folder
 from ..store.derived import update_derived
-from ..store.documents import document_ids
 from ..store.integrity import sweep
 from ..store.late import want
 from ..store.lock import AGAIN, QUEUE, Patience, let_in, writer_lock
-from ..store.members import Seen
-from ..store.writing import GIVEN_TYPES, Retyped, declare_fields, delete_documents, retype_fields
-from ..wording import counted, shown_id
-from .plan import key_of, unfit
-from .report import BuildReport, BuildSettings, Tally, say_marked
+from ..store.writing import GIVEN_TYPES, Retyped, declare_fields, retype_fields
+from ..wording import shown_id
+from .report import BuildReport, BuildSettings, Tally
 from .run import Run
+from .sync import delete_vanished, remember_sources, say_vanished
 
 ATTEMPTS = 100
 """How often a folder is made again that another run keeps removing."""
-FEW = 20
-"""`sync` deletes this many documents or fewer even if they are most of the collection."""
 LOCKS = {"writer.lock", "writer.json", QUEUE}
 LEFT_AT_START = LOCKS | {"vectors", "catalog.db", "catalog.db-journal", "catalog.db-wal", "catalog.db-shm"}
 
@@ -50,7 +46,7 @@ def index_documents(
     numbers: Mapping[str, int] | None = None,
     part: bool = False,
     notify: Notify = silent,
-    committed: Callable[[Catalog], None] = lambda catalog: None,
+    sources: Sequence[str] = (),
 ) -> BuildReport:
     """Bring a collection up to date with `documents`; make it if it does not exist.
 
@@ -69,7 +65,7 @@ def index_documents(
         numbers: The numbers that new documents get, by key; the next free ones if None.
         part: Whether the collection is a part of another one, whose run must be repeated if it fails.
         notify: Receives progress and notes for the user.
-        committed: Writes where documents come from; called under the lock, after commits of some.
+        sources: Paths that the documents come from, as the collection is to remember them.
 
     Raises:
         UsageError: The settings contradict the collection.
@@ -95,18 +91,21 @@ def index_documents(
                         run = whole.enter_context(Run(documents, folder, encoder, settings, numbers, notify))
                     ended = run.turn(catalog)
                     if run.tally.added or run.tally.replaced:
-                        committed(catalog)
+                        remember_sources(catalog, sources, run.seen)
                     if ended:
-                        return _completed(folder, catalog, settings, run, part, notify, began)
+                        return _completed(folder, catalog, settings, run, sources, part, notify, began)
             _let_in(folder, run.encoder)
 
 
 def _completed(
-    folder: Path, catalog: Catalog, settings: BuildSettings, run: Run, part: bool, notify: Notify, began: float
-) -> BuildReport:
+    folder: Path, catalog: Catalog, settings: BuildSettings, run: Run, sources: Sequence[str], part: bool,
+    notify: Notify, began: float,
+) -> BuildReport:  # fmt: skip
     """Delete what vanished, bring both indexes up to date, and return the report."""
     if settings.sync:
-        _delete_vanished(catalog, run.seen, run.tally, settings, notify)
+        delete_vanished(catalog, sources, run.seen, run.tally, settings.delete_most, notify)
+    else:
+        say_vanished(catalog, folder, sources, run.seen, notify)
     if not part:  # the types of shards are decided for all of them
         _say_types(retype_fields(catalog, _readers(catalog)), run.tally, notify)
     with nullcontext() if part else _stored(folder):
@@ -342,54 +341,6 @@ def usual_language(settings: BuildSettings, sample: Sequence[Document], notify: 
     if language and not settings.language:
         notify(Message(f"language: {language} (detected; set it with {arg('language')})"))
     return language
-
-
-def _delete_vanished(catalog: Catalog, seen: Seen, tally: Tally, settings: BuildSettings, notify: Notify) -> None:
-    vanished = seen.missing(document_ids(catalog))
-    if not settings.delete_most:
-        refuse_to_delete_most(len(vanished), catalog.counts()[0] - tally.added, tally.added)
-    if vanished:
-        say_marked(catalog, vanished, notify)
-        with catalog.transaction(write=True):
-            delete_documents(catalog, vanished)
-            catalog.advance()
-        tally.deleted = len(vanished)
-
-
-def refuse_wrong_source(documents: Iterable[Document | Skipped], folder: Path) -> None:
-    """Read a source once more, before anything is embedded, to see whether `sync` would delete most documents.
-
-    Raises:
-        UsageError: It would.
-    """
-    try:
-        catalog = Catalog.open(folder / "catalog.db")
-    except SondeError:  # the run makes the collection, brings it up to date, or says what is wrong with it
-        return
-    seen, found = Seen(), 0
-    for one in documents:
-        if isinstance(one, Document):
-            found += not unfit(one) and bool(key_of(one, seen))
-        else:
-            seen.count(one.key or "")
-    with closing(catalog):
-        if found:  # the run itself refuses an empty source
-            here = ((number, composed(id)) for number, id in document_ids(catalog))
-            refuse_to_delete_most(len(seen.missing(here)), catalog.counts()[0])
-
-
-def refuse_to_delete_most(vanished: int, before: int, added: int = 0) -> None:
-    """Raise UsageError if `sync` would delete most of the documents that a collection had: the source may be wrong.
-
-    `added` is how many documents the run has added already.
-    """
-    if vanished > max(before / 2, FEW):
-        did = f"nothing was deleted (added: {counted(added, 'document')})" if added else "nothing was changed"
-        raise UsageError(
-            f"{vanished:,} of the {counted(before, 'document')} of the collection are not in the source, so {did}: "
-            f"check the source; if it is the right one, give {arg('delete_most')}",
-            code="deletes-most", field="delete_most",
-        )  # fmt: skip
 
 
 def _holds_documents(folder: Path) -> bool:

@@ -31,7 +31,7 @@ class BuildSettings:
 
     Attributes:
         sync: Also delete the documents that the source no longer holds.
-        delete_most: With `sync`, delete also where more than half of the documents go, which otherwise is refused: it
+        delete_most: With `sync`, also delete most documents or those of another source, which otherwise is refused: it
             looks like the wrong source.
         batch: Passages per commit; None adapts it so that a commit comes every few seconds.
         language: Language of the texts (ISO 639-1) where a document names none; None detects it from a sample.

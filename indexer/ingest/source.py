@@ -15,8 +15,9 @@ from ..errors import Message, SondeError, UsageError, arg, give_type
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions
 from ..readers.column_finder import OWN
+from ..readers.formats import format_by_name
 from ..readers.message import UNREAD_BODY
-from ..readers.office import BLANK_PAGES
+from ..readers.office import BLANK_PAGES, COMMENTS
 from ..readers.read import source_paths
 from ..store.catalog import Catalog
 from ..store.collection import StoredCollection
@@ -26,9 +27,10 @@ from ..store.late import is_wanted, uncovered
 from ..wording import counted, listed, on_one_line
 from .columns import KnownColumns, known_columns, read_with_ids
 from .estimate import GLANCE_DOCUMENTS, LONG_RUN_SECONDS, PROBE_DOCUMENTS, SURVEY_SECONDS, Estimate, estimate, survey
-from .index import encoder_for, index_documents, refuse_wrong_source
+from .index import encoder_for, index_documents
 from .late import build_late
 from .report import BuildReport, BuildSettings
+from .sync import refuse_wrong_source
 
 LANGUAGE_SAMPLE = 200
 _UNREAD = {
@@ -42,6 +44,7 @@ _UNREAD = {
         "no text that can be read",
         "only their subjects and file names are searched",
     ),
+    COMMENTS: ("file", "comments in the margin, which are not read", "if you need them, save them as text"),
     "attachments": ("message", "attached files, which are not read", "save those that you want to search"),
 }
 """Fields of files that are not read in whole: what a note says of them."""
@@ -76,8 +79,9 @@ def index_source(
     say_points(reading, notify)
     others = _say_other_source(source, folder, notify)
     _say_other_text(reading, folder, notify)
+    sources = [path for each in source_paths(source) or () if (path := origin_of(each, folder))]
     if settings.sync and not settings.delete_most and not reading.once:
-        refuse_wrong_source(reading, folder)
+        refuse_wrong_source(reading, folder, sources)
     encoder = encoder_for_source(reading, sample, folder, settings, encoder, notify)
     filled = _filled(reading, folder)
     with_progress = _Followed(reading, notify)
@@ -96,7 +100,7 @@ def index_source(
         remember=remember,
         encoder=encoder,
         notify=with_progress.notify,
-        committed=lambda catalog: _remember_sources(catalog, source, folder),
+        sources=sources,
     )
     with_progress.say_hashed()
     report = replace(report, left_out=say_misfits(reading, notify), unread_files=reading.unread_files)
@@ -153,7 +157,11 @@ def _say_unread(reading: Reading, folder: Path, notify: Notify) -> None:
     """Say in how many files there is something that is not read."""
     with suppress(SondeError), closing(Catalog.open(folder / "catalog.db")) as catalog:
         fields = catalog.fields()
-        own = {UNREAD_BODY, BLANK_PAGES} & reading.columns.metadata.keys()  # a table may have attachments of its own
+        own = {
+            UNREAD_BODY,
+            BLANK_PAGES,
+            COMMENTS,
+        } & reading.columns.metadata.keys()  # a table may have attachments of its own
         wanted = [name for name in _UNREAD if name in fields and (name in own or UNREAD_BODY in own)]
         for name, count in filled_fields(catalog, wanted).items():
             nouns, said, advice = _UNREAD[name]
@@ -183,7 +191,7 @@ def _say_emptied(reading: Reading, folder: Path, before: Mapping[str, int], noti
 def _say_other_source(source: Any, folder: Path, notify: Notify) -> bool:
     """Say that documents come to those of another source, which is usual but may be a slip in the name.
 
-    Returns whether it is a folder that the collection has no documents of yet.
+    Returns whether it is a folder or mailbox that the collection has no documents of yet.
     """
     path, here = folder / "catalog.db", origin_of(source, folder)
     if here is None or not path.is_file():
@@ -192,14 +200,20 @@ def _say_other_source(source: Any, folder: Path, notify: Notify) -> bool:
         origin, documents = catalog.get(ORIGIN), catalog.counts()[0]
         if documents and isinstance(origin, str) and not is_origin(folder, origin, Path(source)):
             notify(f"{folder} has {counted(documents, 'document')}; it was made from {origin}")
-            return Path(source).is_dir() and here not in catalog.get(SOURCES, [])
+            own = Path(source).is_dir() or format_by_name(Path(source)) == "mbox"
+            return own and here not in catalog.get(SOURCES, [])
     return False
 
 
 def _say_same_names(replaced: int, source: Any, notify: Notify) -> None:
     has = "has" if replaced == 1 else "have"
-    said = f"{counted(replaced, 'file')} of {source} {has} the path of a document from another folder, and replaced it"
-    notify(f"note: {said}; to keep both, index both folders in one run")
+    if Path(source).is_dir():
+        said = f"{counted(replaced, 'file')} of {source} {has} the path of a document from another folder"
+        way = "index both folders in one run"
+    else:
+        said = f"{counted(replaced, 'message')} of {source} {has} the Message-ID of another text that was there"
+        way = f"make a new collection from both with {arg('id', '')}, whose ids are not Message-IDs"
+    notify(Message(f"note: {said}, and replaced it; to keep both, {way}"))
 
 
 def _say_other_text(reading: Reading, folder: Path, notify: Notify) -> None:
@@ -236,14 +250,6 @@ def origin_of(source: Any, folder: Path) -> str | None:
         return None
     path, beside = Path(source).expanduser().resolve(), folder.absolute().parent.resolve()
     return str(path.relative_to(beside) if path.is_relative_to(beside) else path)
-
-
-def _remember_sources(catalog: Catalog, source: Any, folder: Path) -> None:
-    """Write the paths of a run's sources beside those of earlier runs: an export must overwrite none of them."""
-    before = dict.fromkeys(catalog.get(SOURCES, []))
-    both = before | dict.fromkeys(path for each in source_paths(source) or () if (path := origin_of(each, folder)))
-    if both != before:
-        catalog.set(SOURCES, [*both])
 
 
 def check_origin(folder: Path, source: Path) -> None:

@@ -20,10 +20,14 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 """Signs with which PDF files print two or three letters; nobody types them in a filter."""
 BLANK_PAGES = "pages_without_text"
 """The field of PDF files in which some pages have no text, such as scanned ones: their number."""
+COMMENTS = "unread_comments"
+"""The field of Word and OpenDocument files with comments in the margin, which are not read: their number."""
 
 _OLE = b"\xd0\xcf\x11\xe0"
 """How Word files of before 2007 begin, and those with a password."""
 _MAIN = re.compile(r"word/document\d*\.xml|content\.xml")
+_MARGINS = re.compile(r"word/(header|footer)\d*\.xml|styles\.xml")
+"""Parts with the headers and footers of pages; styles.xml has no other paragraphs."""
 _LONGEST_PART = 1 << 28
 _PARAGRAPHS = {"p", "h"}
 _MIXED = {"urn:oasis:names:tc:opendocument:xmlns:text:1.0"}
@@ -35,6 +39,7 @@ _LEFT_OUT = {
     *("tracked-changes", "annotation", "note-citation", "title", "desc"),
 }
 """Elements whose content is not read."""
+_COMMENTS = {"annotation", "comment"}
 
 # pypdf reports each oddity of a file as a warning; a program that wants them can still listen.
 logging.getLogger("pypdf").addHandler(logging.NullHandler())
@@ -80,19 +85,19 @@ def _dated(made: datetime | None) -> dict[str, datetime]:
 
 
 def docx(data: bytes) -> Content:
-    """The paragraphs of a Word document, then its footnotes and endnotes; comments and deleted text are left out."""
+    """The paragraphs of a Word document, then its footnotes, endnotes, headers and footers, without deleted text."""
     return _zipped(data, ("word/footnotes.xml", "word/endnotes.xml"), "docProps/core.xml")
 
 
 def odt(data: bytes) -> Content:
-    """The paragraphs of an OpenDocument text, with its notes; comments and deleted text are left out."""
+    """The paragraphs of an OpenDocument text, with its notes, then headers and footers, without deleted text."""
     return _zipped(data, (), "meta.xml")
 
 
 def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
     if data.startswith(_OLE):
         raise UnreadableError("it is protected by a password, or has an older format: save it again, without one")
-    paragraphs, properties = _Paragraphs(), _Properties()
+    paragraphs, margins, remarks, properties = _Paragraphs(), _Paragraphs(), _Paragraphs(), _Properties()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
@@ -100,6 +105,10 @@ def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
             for part in (main, *parts):
                 if part in names:
                     _parse(archive, part, paragraphs)
+            for part in filter(_MARGINS.fullmatch, names):
+                _parse(archive, part, margins)
+            if "word/comments.xml" in names:
+                _parse(archive, "word/comments.xml", remarks)
             if about in names:
                 _parse(archive, about, properties)
     except UnreadableError:
@@ -109,7 +118,10 @@ def _zipped(data: bytes, parts: tuple[str, ...], about: str) -> Content:
         raise UnreadableError(f"it is damaged, or protected by a password ({reason})") from error
     if not main:
         raise UnreadableError("it is damaged, or of another kind: it has no part with the text")
-    return Content("\n".join(paragraphs.lines), properties.of("title"), _dated(properties.created()))
+    lines = [*paragraphs.lines, *dict.fromkeys(margins.lines)]  # the first page may have the same header as the others
+    comments = paragraphs.comments + remarks.comments
+    found = _dated(properties.created()) | ({COMMENTS: comments} if comments else {})
+    return Content("\n".join(lines), properties.of("title"), found)
 
 
 def _parse(archive: zipfile.ZipFile, part: str, handler: ContentHandler) -> None:
@@ -135,6 +147,7 @@ class _Paragraphs(ContentHandler):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
+        self.comments = 0
         self._open: list[list[str]] = []  # several, since a note or a box of text lies within a paragraph
         self._within: list[tuple[str | None, str]] = []
         self._unseen = 0
@@ -143,6 +156,7 @@ class _Paragraphs(ContentHandler):
         """Begin a paragraph, or take the sign that an element stands for."""
         self._within.append(name)
         self._unseen += name[1] in _LEFT_OUT
+        self.comments += name[1] in _COMMENTS
         if name[1] in _PARAGRAPHS:
             self._open.append([])
         elif name[1] in _SIGNS:

@@ -16,7 +16,7 @@ from .content import Content, UnreadableError, declared_encoding, html, markdown
 from .encoding import detect_encoding
 from .folders import files_to_read
 from .message import MAIL_FIELDS, message
-from .office import BLANK_PAGES, docx, odt, pdf
+from .office import BLANK_PAGES, COMMENTS, docx, odt, pdf
 from .source import TEXT_SUFFIXES, Meter, Place, ReadOptions, Source, source_errors
 from .unread import counted_kinds, what_to_do
 
@@ -56,8 +56,8 @@ _METADATA = {
 }
 _OF_FORMAT: Mapping[str, Mapping[str, str]] = {
     "pdf": {"created": "date", "pages": "integer", BLANK_PAGES: "integer"},
-    "docx": {"created": "date"},
-    "odt": {"created": "date"},
+    "docx": {"created": "date", COMMENTS: "integer"},
+    "odt": {"created": "date", COMMENTS: "integer"},
     "eml": MAIL_FIELDS,
 }
 _LONGEST_BINARY = 1 << 29

@@ -21,7 +21,6 @@ from ..ingest.index import (
     encoder_of,
     is_new,
     refuse_other_model,
-    refuse_to_delete_most,
     usual_language,
 )
 from ..ingest.report import Tally
@@ -34,6 +33,7 @@ from ..ingest.source import (
     say_other_text,
     say_points,
 )
+from ..ingest.sync import refuse_to_delete_most
 from ..languages import normalise
 from ..progress import Notify, Progress, silent
 from ..readers import Reading, ReadOptions

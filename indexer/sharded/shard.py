@@ -176,14 +176,18 @@ def _numbers(task: ShardTask, spool: Path) -> dict[str, int]:
 
 
 def _without_documents(task: ShardTask, folder: Path, notify: Notify) -> dict[str, int]:
-    """Do what a run without documents for this shard does: new fields, and with `sync`, everything is deleted."""
+    """Do what a run without documents for this shard does: new fields; `sync` deletes all but unreadable files."""
     counts = _counts()
     if task.base is None:
         return counts
     with closing(Catalog.open(folder / "catalog.db", write=True)) as catalog:
         declare_fields(catalog, task.fields)
     if task.settings.sync:
-        counts["deleted"] = delete_chosen(folder, lambda catalog: [doc for doc, _ in document_ids(catalog)], notify)
+        kept = last_places(_spool(task))
+        gone = delete_chosen(
+            folder, lambda catalog: [doc for doc, key in document_ids(catalog) if key not in kept], notify
+        )
+        counts["deleted"] = gone
     return counts
 
 

@@ -98,6 +98,10 @@ def write_spool(
         for document in documents:
             if isinstance(document, Skipped):
                 tally.skip([document])
+                if document.key is not None:
+                    line = json.dumps([document.key, place])
+                    hashed.update(line.encode() + b"\n")
+                    files[sharding.shard_of(document.key)].write(line + "\n")
                 continue
             if reason := unfit(document):
                 tally.skip([Skipped(document.origin, reason)])
@@ -152,11 +156,14 @@ def _widen(fields: dict[str, str], document: Document, key: str, became: dict[st
         raise too_many_fields(list(fields)[MAX_FIELDS])
 
 
-def read_spool(path: Path) -> Iterator[Document]:
-    """Yield a shard's documents in their order."""
+def read_spool(path: Path) -> Iterator[Document | Skipped]:
+    """Yield a shard's documents in their order, and the keys of those whose file cannot be read now."""
     with path.open(encoding="utf-8") as stream:
-        for line in stream:
-            key, title, text, language, origin, metadata, _ = json.loads(line)
+        for line in map(json.loads, stream):
+            if len(line) == 2:
+                yield Skipped("", "the file cannot be read", line[0])
+                continue
+            key, title, text, language, origin, metadata, _ = line
             values = {name: _value(value) for name, value in metadata.items()}
             yield Document(text, title, key, values, language, origin)
 
@@ -166,12 +173,16 @@ def first_places(path: Path) -> dict[str, int]:
     found: dict[str, int] = {}
     with path.open(encoding="utf-8") as stream:
         for line in map(json.loads, stream):
-            found.setdefault(line[0], line[-1])
+            if len(line) > 2:
+                found.setdefault(line[0], line[-1])
     return found
 
 
 def last_places(path: Path) -> dict[str, int]:
-    """Return each document's place in the whole stream by its key; the last one of a repeated key."""
+    """Return each document's place in the whole stream by its key; the last one of a repeated key.
+
+    Documents whose file cannot be read now are among them.
+    """
     with path.open(encoding="utf-8") as stream:
         return {line[0]: line[-1] for line in map(json.loads, stream)}
 

@@ -261,3 +261,10 @@ class Seen:
         """Return the numbers of those (number, key) pairs whose key was never met."""
         sql = "SELECT 1 FROM seen WHERE key = ?"
         return [number for number, key in keys if self.connection.execute(sql, (key,)).fetchone() is None]
+
+    def sample(self, size: int) -> list[str]:
+        """Return at most `size` keys, spread evenly over all that were met in their order."""
+        (met,) = self.connection.execute("SELECT count(*) FROM seen").fetchone()
+        every = max(1, -(-met // size))
+        sql = "SELECT key FROM (SELECT key, row_number() OVER (ORDER BY key) AS place FROM seen) WHERE place % ? = 0"
+        return [key for (key,) in self.connection.execute(sql, (every,))]

@@ -127,7 +127,9 @@ def show_adding(shelf: Workspace, name: str) -> None:
     sync = st.checkbox("Sync: delete documents that are not in these files", key="add-sync")
     if sync:
         st.warning("Afterwards, the collection contains only what is in these files.")
-    most = sync and st.checkbox("Allow this even if it deletes more than half of the documents", key="add-delete-most")
+    most = sync and st.checkbox(
+        "Allow this even if it deletes most documents, or those of another source", key="add-delete-most"
+    )
     extra = ["--sync", "--delete-most"] if most else ["--sync"] if sync else []
     _start(
         shelf,

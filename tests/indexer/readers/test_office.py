@@ -89,8 +89,28 @@ def test_notes_and_properties(tmp_path: Path) -> None:
     (tmp_path / "b.odt").write_bytes(opened("<t:p>Text</t:p>", meta_xml=meta))
     word_, open_ = (item for item in read_source(tmp_path) if isinstance(item, Document))
     assert (word_.text, word_.title, open_.title) == ("Text\nA note.", "Board minutes", "b")
+    assert {word_.metadata.get("unread_comments"), open_.metadata.get("unread_comments")} == {None}
     assert word_.metadata["created"] == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert open_.metadata["created"] == datetime(2024, 5, 6, 7, 8, 9, 500_000, tzinfo=UTC)
+
+
+def test_headers_and_footers_come_once_and_comments_are_counted() -> None:
+    """A letterhead, or "privileged", was not found; and nobody was told of remarks in the margin."""
+
+    def margin(kind: str, text: str) -> str:
+        return f'<w:{kind} xmlns:w="{NAMES}"><w:p>{run(text)}</w:p></w:{kind}>'
+
+    remark = (
+        f'<w:comments xmlns:w="{NAMES}">' + 2 * f"<w:comment><w:p>{run('Why?')}</w:p></w:comment>" + "</w:comments>"
+    )
+    parts = {"word__header1_xml": margin("hdr", "Privileged"), "word__header2_xml": margin("hdr", "Privileged")}
+    parts |= {"word__footer1_xml": margin("ftr", "Acme Ltd"), "word__comments_xml": remark}
+    found = read_content(word(f"<w:p>{run('Text')}</w:p>", **parts), "docx", None)
+    assert (found.text, found.metadata["unread_comments"]) == ("Text\nPrivileged\nAcme Ltd", 2)
+    styles = f'<s xmlns:s="urn:s" xmlns:t="{_TEXT}"><s:master><s:header><t:p>Privileged</t:p></s:header></s:master></s>'
+    annotated = "<t:p>Seen<o:annotation><t:p>a comment</t:p></o:annotation></t:p>"
+    found = read_content(opened(annotated, styles_xml=styles), "odt", None)
+    assert (found.text, found.metadata["unread_comments"]) == ("Seen\nPrivileged", 1)
 
 
 _LEVELS = [f"<!ENTITY x{n} '" + f"&x{n - 1};" * 10 + "'>" for n in range(1, 10)]

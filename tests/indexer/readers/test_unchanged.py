@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from fake_encoder import FakeEncoder
-from word_files import run, word
 
-from sonde.app.api import index
 from sonde.indexer.errors import SondeError
 from sonde.indexer.ingest import BuildSettings, index_documents
 from sonde.indexer.readers import read_source
@@ -90,18 +87,3 @@ def test_a_folder_that_is_moved_away_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(SondeError, match=r"c\.sonde was moved or removed while it was being written: put it back"):
         index_documents(documents(), folder, settings=BuildSettings(batch=100), encoder=FakeEncoder())  # type: ignore[arg-type]
-
-
-def test_sync_keeps_a_document_whose_file_cannot_be_read_now(tmp_path: Path) -> None:
-    """A Word file that got a password was deleted from the collection, as if it were gone."""
-    folder, encoder = tmp_path / "notes", cast("Any", FakeEncoder())
-    folder.mkdir()
-    for name in ("a.txt", "b.txt", "c.txt", "minutes.docx"):
-        (folder / name).write_bytes(word(f"<w:p>{run(name)}</w:p>") if name.endswith("docx") else name.encode())
-    made = index(folder, tmp_path / "c.sonde", encoder=encoder)
-    (folder / "minutes.docx").write_bytes(b"\xd0\xcf\x11\xe0 a password")
-    (folder / "a.txt").write_bytes(b"")
-    (folder / "b.txt").unlink()
-    made = index(folder, tmp_path / "c.sonde", sync=True, encoder=encoder)
-    assert made.report is not None and made.report.deleted == 2
-    assert {hit.id for hit in made.search("minutes")} == {"c.txt", "minutes.docx"}
