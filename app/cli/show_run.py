@@ -241,6 +241,8 @@ def draw(
 
 def print_breakdown(found: "RunBreakdown", json: bool, *, shares: bool = False) -> None:
     """Print how many documents each group has in each part of a column, or its share of them."""
+    if found.without:
+        say(f"{counted(found.without, 'document')} without a value in {found.column!r}")
     if json:
         for row in found.rows():
             print_json(row)

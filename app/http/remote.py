@@ -5,10 +5,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...indexer.errors import UsageError
+from ...indexer.errors import UsageError, as_texts
 from ...indexer.store.tabular import Shown, Tabular
 from ...indexer.wording import counted
 
@@ -82,6 +83,8 @@ ABSENT: Mapping[str, str] = {
 """Attributes and methods that only a local collection has, with what to use instead."""
 
 
+QUERIES = 100
+"""Queries in one request of `search_many`."""
 LABELS_BY_ID = ("given", "truth")
 """Arguments that take a Series or a table of labels, which this machine turns into a mapping."""
 
@@ -144,10 +147,18 @@ def _method(path: str, local: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Calls, *arguments: Any, **options: Any) -> Any:
         named = _named(local.__name__, signature, arguments, options)
         check_settings(local, named)
-        found = self.call(path, options_of(_with_labels_by_id(self, named)))
-        return iter(found) if streams else found
+        given = options_of(_with_labels_by_id(self, named))
+        return _in_parts(self, path, given) if streams else self.call(path, given)
 
     return call
+
+
+def _in_parts(collection: Calls, path: str, given: dict[str, Any]) -> "Iterator[Any]":
+    """Ask many queries in several requests, since a service limits their number; the first one is sent at once."""
+    queries = as_texts(given["queries"], "query")
+    parts = [queries[start : start + QUERIES] for start in range(0, len(queries), QUERIES)] or [queries]
+    first = collection.call(path, given | {"queries": parts[0]})
+    return chain(first, (found for part in parts[1:] for found in collection.call(path, given | {"queries": part})))
 
 
 def _named(

@@ -236,6 +236,21 @@ def documents_by_column(
     return summed((part, count) for part, count in rows)
 
 
+def documents_without(catalog: Catalog, run: Run, field: Field, among: np.ndarray | None = None) -> int:
+    """Return how many documents of a run have no value in a metadata column; see `counts_by_column`."""
+    empty = (
+        f"(m.{field.column} IS NULL OR m.{field.column} = '[]')"
+        if field.type == "list"
+        else f"m.{field.column} IS NULL"
+    )
+    some = "" if among is None else "r.doc IN (?) AND "
+    sql = (
+        "SELECT count(DISTINCT r.doc) FROM run_documents r JOIN metadata m ON m.doc = r.doc "
+        f"WHERE {some}r.run = {run.number} AND {empty}"
+    )
+    return sum(n for (n,) in (catalog.select(sql) if among is None else catalog.select_in(sql, among.tolist())))
+
+
 def _part(field: Field, length: int | None) -> tuple[str, str]:
     """Return the SQL of a part of a column, and of a join that it needs."""
     if field.type == "list":

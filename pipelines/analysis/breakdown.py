@@ -26,7 +26,7 @@ from ...indexer.store.fields import (
     period_of,
     periods_between,
 )
-from ...indexer.store.members import counts_by_column, documents_by_column, numbers_above
+from ...indexer.store.members import counts_by_column, documents_by_column, documents_without, numbers_above
 from ...indexer.store.runs import Item, items_of
 from ...indexer.store.tabular import Shown
 from ...indexer.wording import LISTED, existing
@@ -57,6 +57,7 @@ class RunBreakdown(Shown):
             also in the groups above it, if these are among the items.
         totals: int64 [parts], the documents of the run, each once.
         several: Whether documents count for several items, such as labels: shares can then add up to more than 1.
+        without: Documents of the run without a value in the column, which are not counted.
     """
 
     column: str
@@ -66,6 +67,7 @@ class RunBreakdown(Shown):
     counts: np.ndarray
     totals: np.ndarray
     several: bool = False
+    without: int = 0
     _row = "count"
 
     @property
@@ -110,13 +112,13 @@ class RunBreakdown(Shown):
         return len(rows)
 
     def only(self, number: int) -> "RunBreakdown":
-        """Return the counts of one item.
+        """Return the counts of one item; `without` is 0, because it counts documents of all items.
 
         Raises:
             SondeError: There is no item with this number.
         """
         place = row_of(number, self.items)
-        return replace(self, items=(self.items[place],), counts=self.counts[[place]])
+        return replace(self, items=(self.items[place],), counts=self.counts[[place]], without=0)
 
 
 def row_of(number: int, items: Sequence[Any]) -> int:
@@ -171,6 +173,7 @@ def breakdown(
         length = PRECISION["day"] if name and field.type == "date" else None
         cells = counts_by_column(view.catalog, found, field, length, among)
         # A document of a run that groups belongs to one item: the counts of all items add up.
+        without = documents_without(view.catalog, found, field, among)
         once = None if found.kind.groups else documents_by_column(view.catalog, found, field, length, among)
         dates = existing((each.name for each in view.fields.values() if each.type == "date"), "there are none")
         items = tuple(items_of(view.catalog, found))
@@ -188,7 +191,7 @@ def breakdown(
     counted = _counted(column, name, items, cells, above, ordered, field.type == "boolean", parts, once)
     kept = {item.number for item in items_at(items, level)}
     rows = [place for place, item in enumerate(items) if item.number in kept]
-    return replace(counted, items=tuple(items[place] for place in rows), counts=counted.counts[rows])
+    return replace(counted, items=tuple(items[place] for place in rows), counts=counted.counts[rows], without=without)
 
 
 def _days(column: str, cells: Sequence[Any], others: str | None) -> dict[Any, date]:

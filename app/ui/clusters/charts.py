@@ -193,6 +193,8 @@ def show_breakdown(collection: Collection, run: Run, levels: Sequence[str]) -> N
         _table(found, rows[:SHOWN], values, share)
         if len(rows) > SHOWN:
             st.caption(f"The {SHOWN} largest of {len(rows):,} groups.")
+    if found.without:
+        st.caption(f"{counted(found.without, 'document')} without a value in this column.")
 
 
 def _level(run: Run, levels: Sequence[str]) -> str:

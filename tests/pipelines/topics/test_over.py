@@ -77,6 +77,15 @@ def test_texts_that_name_months_or_days_are_in_order_of_time(shop: Collection) -
     assert tuple(zip(clusters.parts, clusters.totals.tolist(), strict=True)) == expected
 
 
+def test_documents_without_a_value_are_counted(shop: Collection) -> None:
+    """Counts by a column did not say how many documents they left out."""
+    lacking, high = (sum(1 for _ in shop.rows(where=f"two IS NULL AND {more}")) for more in ("stars >= 0", "stars > 2"))
+    high_without = shop.breakdown("k", "two", where="stars > 2").without
+    assert (shop.breakdown("k", "two").without, high_without) == (lacking, high)
+    assert shop.breakdown("k", "theme").without == shop.breakdown("k", "two").only(0).without == 0
+    assert 0 < high < lacking
+
+
 def test_a_text_column_of_dates_names_the_value_that_keeps_it_text(shop: Collection) -> None:
     """The message quoted the first value, a good date."""
     said = (
