@@ -148,6 +148,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kinds = [{"text": f"Remove a folder {n}.", "package": "shutil", "kind": "function"} for n in range(4)]
     index(kinds, folder / "demo.sonde", text="text", encoder=encoder)
     index(folder / "mail.mbox", folder / "mail.sonde", encoder=encoder)
+    index([folder / "scopus.ris", folder / "pubmed.nbib"], folder / "review.sonde", encoder=encoder)
     overview(folder)
     shutil.copytree(folder / "news.sonde", folder / "shop.sonde")
     edited(folder)
@@ -204,6 +205,8 @@ def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     (folder / "letter.txt").write_text("Arrived broken.")
     mail = "From a@x.org Thu Jan  1 09:00:00 2026\nFrom: a@x.org\nTo: ann@example.org\nSubject: Payment\n"
     (folder / "mail.mbox").write_text(f"{mail}Date: Fri, 02 Jan 2026 09:00:00 +0100\n\nIt is delayed.\n")
+    (folder / "scopus.ris").write_text("TY  - JOUR\nTI  - Sleep\nAB  - Memory.\nAN  - S1\nPY  - 2020\nER  - \n")
+    (folder / "pubmed.nbib").write_text("PMID- 1\nTI  - Coffee\nAB  - Sleep.\nMH  - Humans\nDP  - 2019 May\n")
     (folder / "labels.txt").write_text("refund: the customer wants money back\npraise\n")
     return papers, tickets
 

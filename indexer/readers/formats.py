@@ -11,6 +11,7 @@ from .delimited import Delimited, sample_lines, sniff_dialect
 from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
 from .mailbox import Mailbox
+from .references import BibTeX, Tagged, references_in
 from .source import SUFFIXES, TEXT_FORMATS, TEXT_SUFFIXES, ReadOptions, Source
 from .tables import Parquet, Workbook
 from .text_files import TextStream
@@ -24,6 +25,8 @@ _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "parquet": Parquet,
     "xlsx": Workbook,
     "mbox": Mailbox,
+    **dict.fromkeys(("ris", "nbib", "ciw"), Tagged),
+    "bib": BibTeX,
     "lines": PlainLines,
     **dict.fromkeys(TEXT_FORMATS, TextStream),
 }
@@ -88,6 +91,8 @@ def _detected(stream: ByteStream) -> str | None:
         return None
     if (binary := _binary_format(stream.sample)) is not None:
         return binary
+    if named in (None, "text") and (references := references_in(stream.sample)):
+        return references  # PubMed and Web of Science name their exports .txt
     if named in (None, "json", "jsonl"):
         named = _json_format(stream.sample, named) or named
     return named or (_text_format(stream) if stream.once else None)

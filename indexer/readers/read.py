@@ -18,6 +18,7 @@ from .columns import Columns, merged
 from .formats import format_by_name
 from .python_objects import python_source
 from .reading import Part, Reading, check_sample
+from .references import BEGINNING, references_in
 from .source import TEXT_FORMATS, Item, Meter, Place, ReadOptions, Row, Source, source_errors
 from .text_files import TextFiles
 from .values import cell_text, natural
@@ -148,7 +149,18 @@ def _is_text(path: Path, options: ReadOptions) -> bool:
         raise UsageError(
             f"{path} is a folder, and files in a folder are read as texts: give its {options.format} files one by one"
         )
-    return path.is_dir() or (path.is_file() and (options.format or format_by_name(path)) in TEXT_FORMATS)
+    if not path.is_file():
+        return path.is_dir()
+    named = (options.format or format_by_name(path)) in TEXT_FORMATS
+    return named and (options.format is not None or not _has_references(path))
+
+
+def _has_references(path: Path) -> bool:
+    """Whether a file whose name ends in .txt has references: databases of papers name their exports so."""
+    if path.suffix.lower() != ".txt":
+        return False
+    with source_errors(str(path), Place()), path.open("rb") as file:
+        return references_in(file.read(BEGINNING)) is not None
 
 
 def present(path: Path) -> Path:

@@ -19,9 +19,9 @@ SUFFIXES = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
     **{".parquet": "parquet", ".pq": "parquet"},
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), "xlsx"),
-    ".mbox": "mbox",
+    **{".mbox": "mbox", ".ris": "ris", ".nbib": "nbib", ".ciw": "ciw", ".bib": "bib"},
 }
-"""The format of a table, or of a mailbox, by its file's suffix."""
+"""The format of a table, a mailbox or a file of references, by its file's suffix."""
 TEXT_SUFFIXES = {
     **dict.fromkeys((".txt", ".text", ".rst"), "text"),
     **{".md": "markdown", ".markdown": "markdown"},

@@ -105,6 +105,18 @@ _MAIL = (
     "Content-Type: text/plain; charset=utf-8\n\nA text\n--b\nContent-Type: message/rfc822\n\nSubject: Inner\n\nMore\n"
     "--b\nContent-Type: text/html\nContent-Disposition: attachment; filename=a.html\n\n<p>x</p>\n--b--\n"
 )
+_RIS = (
+    "TY  - JOUR\nAU  - Café, A.\nTI  - A title\nAB  - A text\nthat goes on.\nDO  - 10.1000/a\nPY  - 2020/05//\n"
+    "KW  - one\nSP  - 1\nEP  - 2\nER  - \n\n"
+)
+_NBIB = (
+    "PMID- 1\nTI  - A title\n      goes on.\nAB  - A text\nFAU - Café, A.\nLID - 10.1000/a [doi]\nDP  - 2020 May\n\n"
+)
+_CIW = "PT J\nAU Café, A\n   Roe, K\nTI A title\nAB A text\n   goes on.\nDE one; two\nPY 2020\nUT WOS:1\nER\n\n"
+_BIB = (
+    '@string{j = "A journal"}\n@article{k1, title={A {T}itle of \\emph{x} $\\beta$}, author={Caf{\\\'e}, A. and B}, '
+    'journal=j,\n abstract="5\\% of {a} & b", year=2020, month=jan, doi={10.1000/a}}\n@comment{no}\n'
+)
 _HTML = "<html><head><title>A page</title><style>p{}</style></head><body><h1>One</h1>" + "".join(
     f"<div class='a{n}'><p>Text <b>number</b> {n}<table><tr><td>cell<td>x</table></div>" for n in range(10)
 )
@@ -131,6 +143,10 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "odt": _odt,
     "eml": _MAIL.encode,
     "mbox": lambda: (f"From a@x.org Thu Jan  1 09:00:00 2026\n{_MAIL}\n" * 3).encode(),
+    "ris": (_RIS * 3).encode,
+    "nbib": (_NBIB * 3).encode,
+    "ciw": (f"FN Clarivate\nVR 1.0\n{_CIW * 3}EF\n").encode,
+    "bib": (_BIB * 3).encode,
     "csv.gz": lambda: gzip.compress(_csv()),
     "jsonl.zst": lambda: zstandard.compress(_JSONL),
 }
