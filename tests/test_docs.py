@@ -232,11 +232,8 @@ def pairs_of_texts(folder: Path) -> None:
     (folder / "sts.csv").write_text("\n".join(scored))
     sick = ["1\tA dog barks.\tA dog is barking.\t4.8", "2\tA dog barks.\tRain fell.\t1.0", "3\tRain.\tIt rains.\t3"]
     (folder / "sick.tsv").write_text("\n".join(["id\tsentence_A\tsentence_B\trelatedness_score", *sick]))
-    languages = {
-        "german": ["Ein Hund bellt.", "Es regnet.", "Guten Tag!"],
-        "english": ["A dog barks.", "Rain.", "Hello!"],
-    }
-    for language, lines in languages.items():
+    german, english = ["Ein Hund bellt.", "Es regnet.", "Guten Tag!"], ["A dog barks.", "Rain.", "Hello!"]
+    for language, lines in (("german", german), ("english", english)):
         (folder / f"{language}.txt").write_text("\n".join(lines))
     (folder / "german-english.tsv").write_text("\n".join(map("\t".join, zip(*languages.values(), strict=True))))
 

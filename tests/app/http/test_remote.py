@@ -78,14 +78,6 @@ def test_searches(both: tuple[Collection, Collection]) -> None:
     assert [len(found) for found in both[1].search_many("battery")] == [3]
 
 
-def test_more_queries_than_a_request_may_have(both: tuple[Collection, Collection]) -> None:
-    """The service takes 1,000 texts in a request, and the client sent all in one."""
-    queries = [f"battery of phone {number}" for number in range(1_100)]
-    here, there = ([found.hits for found in each.search_many(queries, 1, mode="lexical")] for each in both)
-    assert there == here
-    assert list(both[1].search_many([])) == list(both[0].search_many([])) == []
-
-
 def test_an_answer_or_none(both: tuple[Collection, Collection]) -> None:
     here, there = (each.ask("the battery died after a week", 0.1) for each in both)
     assert (there.answer, there.hit, there.threshold) == (here.answer, here.hit, here.threshold)

@@ -95,3 +95,11 @@ def test_counts_and_groups_by_filter(client: TestClient, local: Collection) -> N
     assert found[0] == found[1] and len(found[0]) <= len(here.members("two", 0))
     sizes = [each.item_sizes(each.newest_run("cluster").run, "stars > 1") for each in both]
     assert sizes[0] == sizes[1] and sum(sizes[0].values()) == here.matching("stars > 1", k=0)[0]
+
+
+def test_more_queries_than_a_request_may_have(client: TestClient, local: Collection) -> None:
+    """The service takes 1,000 texts in a request, and the client sent all in one."""
+    queries, remote = [f"battery of phone {number}" for number in range(1_100)], RemoteCollection(client)  # type: ignore[arg-type]
+    there = [found.hits for found in remote.search_many(queries, 1, mode="lexical")]
+    assert there == [found.hits for found in local.search_many(queries, 1, mode="lexical")]
+    assert list(remote.search_many([])) == list(local.search_many([])) == []
