@@ -235,7 +235,7 @@ def pairs_of_texts(folder: Path) -> None:
     german, english = ["Ein Hund bellt.", "Es regnet.", "Guten Tag!"], ["A dog barks.", "Rain.", "Hello!"]
     for language, lines in (("german", german), ("english", english)):
         (folder / f"{language}.txt").write_text("\n".join(lines))
-    (folder / "german-english.tsv").write_text("\n".join(map("\t".join, zip(*languages.values(), strict=True))))
+    (folder / "german-english.tsv").write_text("\n".join(map("\t".join, zip(german, english, strict=True))))
 
 
 def known_answers(folder: Path, encoder: Any) -> None:
