@@ -11,7 +11,7 @@ import reprlib
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Real
 
 _BEGIN, _END, _BETWEEN = (
     "\ufdd0",
@@ -231,31 +231,35 @@ def is_unicode(text: str) -> bool:
 
 
 def as_text(value: object, field: str) -> str:
-    """Return the value as text; an integer becomes its digits.
+    """Return the value as text; a whole number becomes its digits, also if it is a float, as in a column with gaps.
 
     Args:
         value: A value from the user.
         field: The kind of value, for the message: "id", "query", "text" …
 
     Raises:
-        UsageError: The value is neither a string nor an integer, or it contains half of a surrogate pair.
+        UsageError: The value is neither a string nor a whole number, or it contains half of a surrogate pair.
     """
     if isinstance(value, str):
         if field != "id" and not is_unicode(value):  # no document has such an id, which is the error then
             raise UsageError(f"{reprlib.repr(value)} {NOT_UNICODE}", code="not-unicode", value=value)
         return value
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return str(int(value))
+    if _is_whole(value):
+        return str(int(value))  # type: ignore[call-overload]
     raise UsageError(f"{reprlib.repr(value)} is not a valid {field}: give a string", code="wrong-type", value=value)
 
 
+def _is_whole(value: object) -> bool:
+    return is_finite(value) and int(value) == value  # type: ignore[call-overload]
+
+
 def as_texts(values: object, field: str) -> list[str]:
-    """Return texts as a list; a single string or integer becomes a list of one. See `as_text`.
+    """Return texts as a list; a single string or number becomes a list of one. See `as_text`.
 
     Raises:
-        UsageError: The value is neither one text nor several, or an item is neither a string nor an integer.
+        UsageError: The value is neither one text nor several, or an item is neither a string nor a whole number.
     """
-    if isinstance(values, (str, Integral)):
+    if isinstance(values, str) or _is_whole(values):
         return [as_text(values, field)]
     if isinstance(values, (Mapping, bytes, bytearray)) or not isinstance(values, Iterable):
         said = f"{reprlib.repr(values)} is not a valid {field}: give a string or a list of strings"

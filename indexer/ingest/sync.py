@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TypeGuard
 
 from ..document import Document, Skipped, composed
 from ..errors import Message, SondeError, UsageError, arg
@@ -135,5 +136,5 @@ def _samples(catalog: Catalog) -> list[tuple[list[str], list[str]]]:
     return [(paths, ids) for paths, ids in found if _are_texts(paths) and _are_texts(ids)]
 
 
-def _are_texts(values: object) -> bool:
+def _are_texts(values: object) -> TypeGuard[list[str]]:
     return isinstance(values, list) and bool(values) and all(isinstance(value, str) for value in values)

@@ -31,13 +31,15 @@ def ids(shop: Collection) -> list[str]:
     return [row["id"] for row in shop.rows()]
 
 
-@pytest.mark.parametrize("given", ["12", 12, np.int64(12), ["12"], (12,), {"12"}, iter(["12"]), np.array(["12"])])
+@pytest.mark.parametrize(
+    "given", ["12", 12, 12.0, np.int64(12), np.float64(12), ["12"], (12,), {"12"}, iter(["12"]), np.array(["12"])]
+)
 def test_one_id_is_one_id(shop: Collection, given: Any) -> None:
     assert shop.delete(given) == 1
     assert ids(shop) == ["1", "2", "3", "4", "34"]
 
 
-@pytest.mark.parametrize("value", [1.5, b"12", {"12": 1}, True, [None], ["1", 2.5]])
+@pytest.mark.parametrize("value", [1.5, float("nan"), b"12", {"12": 1}, True, [None], ["1", 2.5]])
 def test_what_is_no_id_is_refused_by_its_value(shop: Collection, value: Any) -> None:
     shown = repr(value[-1] if isinstance(value, list) else value)
     with pytest.raises(UsageError, match=r"is not a valid id: give a string") as caught:

@@ -43,17 +43,14 @@ def test_a_second_source_is_not_deleted(tmp_path: Path) -> None:
         assert len(opened) == 70
     table(tmp_path, "large.csv", range(1, 60))
     assert counts(run([large, small], tmp_path, sync=True)) == (0, 69, 1)
-    assert counts(run([table(tmp_path, "large.csv", range(2, 60))], tmp_path, sync=True, delete_most=True)) == (
-        0,
-        58,
-        11,
-    )
+    only = table(tmp_path, "large.csv", range(2, 60))
+    assert counts(run(only, tmp_path, sync=True, delete_most=True)) == (0, 58, 11)
 
 
 def test_a_newer_file_under_another_name_takes_the_place_of_the_older(tmp_path: Path) -> None:
-    for week in range(6):
-        made = run(table(tmp_path, f"week-{week}.csv", range(week * 4, 40 + week * 4)), tmp_path, sync=True)
-    assert counts(made) == (4, 36, 4)
+    weeks = [table(tmp_path, f"week-{week}.csv", range(week * 4, 40 + week * 4)) for week in range(6)]
+    found = [counts(run(week, tmp_path, sync=True)) for week in weeks]
+    assert found == [(40, 0, 0), *[(4, 36, 4)] * 5]
 
 
 def test_a_source_that_nothing_is_left_of_is_forgotten(tmp_path: Path) -> None:

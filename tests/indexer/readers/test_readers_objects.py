@@ -69,6 +69,16 @@ def test_objects_of_every_library(kind):
     assert reading.progress() in (ReadProgress(2, 2, "rows"), ReadProgress(2, None, "rows"))
 
 
+def test_an_index_without_a_name_is_kept_unless_pandas_made_it():
+    """Ids in an index that nobody had named were dropped."""
+    keys = [f"TCK-{n + 1000}" for n in range(30)]
+    frame = library("pandas").DataFrame({"text": [f"text {n}" for n in range(30)]}, index=keys)
+    given = ReadOptions(id_hint="")  # as a new collection reads it
+    assert [item.key for item in read_source(frame, options=given)] == keys
+    numbered = read_source(frame.reset_index(drop=True).iloc[::-1], options=given)
+    assert ({item.key for item in numbered}, numbered.columns.metadata) == ({None}, {})
+
+
 def test_one_shot_objects():
     for source in (arrow().to_reader(), iter(RECORDS), (row for row in RECORDS), (d for d in DOCUMENTS)):
         reading = read_source(source)
