@@ -74,7 +74,7 @@ class Exporting(Opened):
         """Export documents with their metadata and run results; return how many were written. See `export_notes`.
 
         Args:
-            to: An .xlsx, .csv, .parquet or .jsonl file. The file appears only once it is complete.
+            to: An .xlsx, .csv, .parquet, .jsonl or .ris file. The file appears only once it is complete.
             vectors: Whether to write each document's embedding.
             where: A filter on metadata and runs; all documents if None.
             without: Ids of documents to leave out.

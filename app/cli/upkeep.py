@@ -247,7 +247,7 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            "--to", metavar="FILE", help=".xlsx, .csv, .parquet or .jsonl file; - is standard output (JSONL)."
+            "--to", metavar="FILE", help=".xlsx, .csv, .parquet, .jsonl or .ris file; - is standard output (JSONL)."
         ),
     ] = "-",
     vectors: Annotated[

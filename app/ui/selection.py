@@ -20,7 +20,7 @@ SAMPLE = 800
 """Texts of the selection, and of the rest, that terms are counted in."""
 PAGE = 5
 SHORT = 300
-FORMATS = {"Excel": ".xlsx", "CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet"}
+FORMATS = {"Excel": ".xlsx", "CSV": ".csv", "JSONL": ".jsonl", "Parquet": ".parquet", "RIS": ".ris"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from .catalog import CHUNK, Catalog
 from .collection import StoredCollection
 from .documents import document_numbers
 from .fields import Field, distinct_names, json_value, stored_text
+from .ris import write_ris
 from .runs import RunColumns
 from .tabular import Formulas, Workbook, empty_columns
 from .view import View, document_vectors
@@ -32,7 +33,7 @@ ORIGIN = "origin"
 """Property: the path of the source that a collection was first made from, relative to the collection's folder."""
 SOURCES = "sources"
 """Property: the paths of all sources, in the order in which they came, as `ORIGIN` has the first."""
-SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl")
+SUFFIXES = (".xlsx", ".csv", ".parquet", ".jsonl", ".ris")
 TABLES = (".xlsx", ".csv", ".jsonl")
 """Files of tables that are not of documents."""
 PARQUET_ROWS = 10_000
@@ -128,7 +129,7 @@ def write_export(
     change: Change | None = None,
     progress: Notify = silent,
 ) -> int:
-    """Write documents to an XLSX, CSV, Parquet or JSONL file by its suffix; return how many. It appears when whole.
+    """Write documents to an XLSX, CSV, Parquet, JSONL or RIS file by its suffix; return how many. It appears whole.
 
     Args:
         collection: What is read.
@@ -152,13 +153,15 @@ def write_export(
     check_export_target(path)
     refuse_source(collection, path)
     suffix = path.suffix.lower()
-    if suffix == ".xlsx" and vectors:
-        raise UsageError("a workbook has no room for vectors: write a .parquet file", field="vectors", value=True)
+    if suffix in (".xlsx", ".ris") and vectors:
+        where = "a workbook" if suffix == ".xlsx" else "a .ris file"
+        raise UsageError(f"{where} has no room for vectors: write a .parquet file", field="vectors", value=True)
     formulas, notes, empty = Formulas(raw_formulas), list[str](), list[str]()
     writers = {
         ".parquet": partial(_write_parquet, indicators),
         ".csv": partial(_write_csv, formulas),
         ".jsonl": _write_lines,
+        ".ris": lambda _, documents, stream, names: write_ris(documents, stream, names),
     }
     writer = partial(_write_xlsx, notes, empty) if suffix == ".xlsx" else writers[suffix]
     some = (

@@ -176,3 +176,24 @@ def test_a_text_stays_a_text(tmp_path: Path) -> None:
 def test_a_file_without_references_says_so(tmp_path: Path, name: str, content: str) -> None:
     with pytest.raises(SondeError, match=rf"{name} holds no (reference|entry)"):
         read(tmp_path, name, content)
+
+
+def test_references_come_back_with_what_was_said_of_them(tmp_path: Path) -> None:
+    """A reference manager reads what Sonde writes: labels and tags are its keywords."""
+    (tmp_path / "a.ris").write_text(RIS)
+    encoder = FakeEncoder()
+    made = index(tmp_path / "a.ris", tmp_path / "c.sonde", encoder=encoder)  # type: ignore[arg-type]
+    made.label(["include", "exclude"], engine="similarity", name="screening")
+    made.tag("read twice", ids=["S1"])
+    label = {row["id"]: row["label:screening"] for row in made.rows()}
+    assert made.export(tmp_path / "out.ris") == 2
+    first, second = read_source(tmp_path / "out.ris")
+    before = list(read_source(tmp_path / "a.ris"))
+    assert isinstance(first, Document) and isinstance(before[0], Document) and isinstance(second, Document)
+    assert (first.text, first.title, first.key) == (before[0].text, before[0].title, before[0].key)
+    said = {**first.metadata, "keywords": sorted(first.metadata["keywords"])}  # type: ignore[arg-type]
+    keywords = sorted(["sleep", "memory", f"screening: {label['S1']}", "read twice"])
+    assert said == {**before[0].metadata, "keywords": keywords}
+    assert second.metadata["keywords"] == [f"screening: {label['S2']}"]
+    with pytest.raises(UsageError, match=r"a \.ris file has no room for vectors"):
+        made.export(tmp_path / "out.ris", vectors=True)
