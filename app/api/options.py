@@ -128,6 +128,7 @@ class DuplicateOptions(TypedDict, total=False):
     keep: Literal["first", "longest", "newest"]
     date: str | None
     pairs: int
+    same: str | None
 
 
 class CheckOptions(TypedDict, total=False):

@@ -209,8 +209,14 @@ def duplicates(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FILE", help="Write all documents without the duplicates: .xlsx, .csv, .parquet, .jsonl."
+            "--to",
+            metavar="FILE",
+            help="Write all documents without the duplicates: .xlsx, .csv, .parquet, .jsonl, .ris.",
         ),
+    ] = None,
+    same: Annotated[
+        str | None,
+        typer.Option("--same", metavar="COLUMN", help="Duplicates also have the same value here, such as a DOI."),
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,
     device: Device = "auto",
@@ -224,6 +230,7 @@ def duplicates(
       sonde duplicates reviews.sonde
       sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.parquet
       sonde duplicates reviews.sonde --by meaning --meaning 0.9 --pairs 5
+      sonde duplicates papers.sonde --same doi --keep longest
     """
     from ...pipelines.duplicates import DuplicateSettings
     from ..api import open as open_collection
@@ -231,7 +238,7 @@ def duplicates(
 
     kinds = tuple(kind.strip() for kind in by.split(",") if kind.strip())
     settings = DuplicateSettings(
-        cast("tuple[DuplicateKind, ...]", kinds), near, meaning, cast("Keep", keep), date, pairs
+        cast("tuple[DuplicateKind, ...]", kinds), near, meaning, cast("Keep", keep), date, pairs, same
     )
     settings.check()
     if to is not None:

@@ -1,5 +1,6 @@
 """Groups of duplicates with a representative each."""
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ from ...indexer.store.view import View
 from ...indexer.wording import existing
 from ..search.foreign import readable_texts
 from .pairs import (
-    DuplicateKind,
     DuplicateSettings,
+    FoundKind,
     Pairs,
     closest_pairs,
     likenesses,
@@ -28,6 +29,9 @@ from .pairs import (
     normalised_text,
 )
 
+MOST_OF_ONE_VALUE = 100
+_DOI = re.compile(r"10\.\d{4,9}/\S+")
+
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
@@ -35,12 +39,12 @@ class Duplicate:
 
     Attributes:
         id: The document's.
-        kind: The strictest sense in which it does: "exact", "near" or "meaning".
-        similarity: To the representative: 1 for exact ones, else Jaccard of shingles or cosine.
+        kind: The strictest sense in which it does: "exact", "value" (the same in a column), "near" or "meaning".
+        similarity: To the representative: 1 for exact ones and those of one value, else Jaccard of shingles or cosine.
     """
 
     id: str
-    kind: DuplicateKind
+    kind: FoundKind
     similarity: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,19 +111,23 @@ def find_duplicates(
     none. So every document that could go is alike one that stays, and no chain of likenesses joins unlike texts.
 
     Raises:
-        UsageError: A setting is not valid, or the date column is none.
+        UsageError: A setting is not valid, a column does not exist, or the date column is none.
     """
     settings.check()
     began = time.perf_counter()
     with collection.view() as view:
         docs = Snapshot.of(view).docs
         ranks = _ranks(view, docs, settings)
-        texts = _plain_texts(view)
+        texts, values = _plain_texts(view), _values(view, docs, settings.same)
         by_meaning = "meaning" in settings.kinds or settings.pairs > 0
         readable, notes = readable_texts(view, texts) if by_meaning else (np.ones(len(docs), bool), ())
-        chosen = _grouped(_pairs(view, docs, texts, readable, ranks, settings, notify), ranks)
+        first, found = _pairs(view, docs, texts, readable, ranks, settings, notify)
+        valued = _of_one_value(values, first, ranks)
+        chosen = _grouped((first, found + valued), ranks)
         members = [(best, place) for best, places in chosen for place in places]
-        alike = dict(zip(members, likenesses(view, docs, texts, members, settings), strict=True))
+        both = {frozenset(pair[:2]) for pair in valued}
+        of_one_value = {(best, place) for best, place in members if frozenset((best, int(first[place]))) in both}
+        alike = dict(zip(members, likenesses(view, docs, texts, members, settings, of_one_value), strict=True))
         pairs = _closest(view, docs, texts, readable, settings.pairs, notify)
         keys = dict(document_ids(view.catalog))
     ids = [keys[doc] for doc in docs.tolist()]
@@ -154,6 +162,37 @@ def _pairs(
     if "meaning" in settings.kinds and len(compared):
         found += _placed(compared, meaning_pairs(view, docs[compared], settings.meaning, notify))
     return first, found
+
+
+def _values(view: View, docs: np.ndarray, name: str | None) -> list[str]:
+    """Return each document's value in a column in one form, "" if it has none; an empty list without a column.
+
+    Raises:
+        UsageError: There is no such column.
+    """
+    if name is None:
+        return []
+    if (field := view.fields.get(name)) is None:
+        said = f"there is no metadata column {name!r}: {existing(view.fields)}"
+        raise UsageError(said, code="not-found", field="same", value=name, alternatives=view.fields)
+    found: dict[int, Any] = column_values(view.catalog, field)
+    plain = [" ".join(str(found.get(doc) or "").split()).casefold() for doc in docs.tolist()]
+    return [doi[0] if (doi := _DOI.search(value)) else value for value in plain]
+
+
+def _of_one_value(values: Sequence[str], first: np.ndarray, ranks: Sequence[Any]) -> Pairs:
+    """Return pairs of the places that stand for texts whose documents have the same value."""
+    groups: dict[str, set[int]] = defaultdict(set)
+    for place, value in enumerate(values):
+        if value:
+            groups[value].add(int(first[place]))
+    pairs: Pairs = []
+    for places in groups.values():
+        ranked = sorted(places, key=lambda place: ranks[place])
+        # Of a value that most documents have, only the pairs with the best one: all would be too many.
+        firsts = ranked if len(ranked) <= MOST_OF_ONE_VALUE else ranked[:1]
+        pairs += [(one, other, 1.0) for at, one in enumerate(firsts) for other in ranked[at + 1 :]]
+    return pairs
 
 
 def _placed(places: np.ndarray, pairs: Pairs) -> Pairs:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 from typing import Literal, get_args
@@ -19,6 +19,7 @@ from ..search.candidates import check_complete, joined_dense
 
 DuplicateKind = Literal["exact", "near", "meaning"]
 KINDS: tuple[DuplicateKind, ...] = get_args(DuplicateKind)
+FoundKind = Literal["exact", "value", "near", "meaning"]
 Keep = Literal["first", "longest", "newest"]
 KEEPS: tuple[Keep, ...] = get_args(Keep)
 
@@ -36,6 +37,8 @@ class DuplicateSettings:
             `date`, or by the order of storing where there is none.
         date: A date column, for "newest".
         pairs: Closest pairs by meaning to return besides, exact duplicates left out.
+        same: A metadata column: documents with the same value in it are duplicates too, whatever their texts. DOIs are
+            compared without the address before them.
     """
 
     kinds: tuple[DuplicateKind, ...] = KINDS
@@ -44,6 +47,7 @@ class DuplicateSettings:
     keep: Keep = "first"
     date: str | None = None
     pairs: int = 0
+    same: str | None = None
 
     def __post_init__(self) -> None:
         """Take one kind as one kind."""
@@ -200,14 +204,15 @@ def _nearest(view: View, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, n
     return query, rows[query, column]
 
 
-Likeness = tuple[DuplicateKind, float]
+Likeness = tuple[FoundKind, float]
 
 
 def likenesses(
-    view: View, docs: np.ndarray, texts: Sequence[str], pairs: Sequence[tuple[int, int]], settings: DuplicateSettings
-) -> list[Likeness]:
+    view: View, docs: np.ndarray, texts: Sequence[str], pairs: Sequence[tuple[int, int]], settings: DuplicateSettings,
+    of_one_value: Container[tuple[int, int]],
+) -> list[Likeness]:  # fmt: skip
     """Return for pairs of places, a representative and another each, the strictest kind that holds, and how far."""
-    found = {pair: like for pair in pairs if (like := _by_words(texts, pair, settings))}
+    found = {pair: like for pair in pairs if (like := _by_words(texts, pair, settings, of_one_value))}
     rest = [pair for pair in pairs if pair not in found]
     if rest:
         places, both = np.unique(np.array(rest), return_inverse=True)
@@ -218,10 +223,14 @@ def likenesses(
     return [found[pair] for pair in pairs]
 
 
-def _by_words(texts: Sequence[str], pair: tuple[int, int], settings: DuplicateSettings) -> Likeness | None:
+def _by_words(
+    texts: Sequence[str], pair: tuple[int, int], settings: DuplicateSettings, of_one_value: Container[tuple[int, int]]
+) -> Likeness | None:
     one, other = (texts[place] for place in pair)
     if "exact" in settings.kinds and one == other:
         return "exact", 1.0
+    if pair in of_one_value:
+        return "value", 1.0
     if "near" in settings.kinds:
         alike = shingle_jaccard(shingles(one), shingles(other))
         if alike >= settings.near or "meaning" not in settings.kinds:

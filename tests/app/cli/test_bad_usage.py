@@ -49,7 +49,10 @@ OUTPUTS: dict[str, tuple[str, int]] = {
         "cannot export to '.': it is a folder; give a file, whose name must end in .xlsx, .csv, ",
         2,
     ),
-    "export C --to r.docx": ("cannot export to 'r.docx': the name must end in .xlsx, .csv, .parquet or .jsonl", 2),
+    "export C --to r.docx": (
+        "cannot export to 'r.docx': the name must end in .xlsx, .csv, .parquet, .jsonl or .ris",
+        2,
+    ),
     "export C --to nodir/x.csv": ("cannot write nodir/x.csv: the folder nodir does not exist", 1),
     "duplicates C --to .": (
         "cannot export to '.': it is a folder; give a file, whose name must end in .xlsx, .csv",

@@ -156,7 +156,7 @@ def test_mistakes_leave_the_collection_as_it_was(themed: Collection, sonde: Comm
         (["--keep", "newest", "--date", "nope"], ["'nope'", "none"], 2),
         (["--date", "day"], ["--keep newest"], 2),
         (["--pairs", "-1"], ["pairs is -1"], 2),
-        (["--to", "x.txt"], ["must end in .xlsx, .csv, .parquet or .jsonl"], 2),
+        (["--to", "x.txt"], ["must end in .xlsx, .csv, .parquet, .jsonl or .ris"], 2),
         (["--to", "nowhere/x.csv"], ["does not exist"], 1),
     ],
 )

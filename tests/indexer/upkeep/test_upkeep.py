@@ -314,7 +314,7 @@ def test_jsonl_round_trip_into_a_new_collection(typed: Collection, tmp_path: Pat
 
 
 def test_export_refuses_what_it_cannot_write(typed: Collection, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"'e.xls': the name must end in .xlsx, .csv, .parquet or .jsonl"):
+    with pytest.raises(UsageError, match=r"'e.xls': the name must end in .xlsx, .csv, .parquet, .jsonl or .ris"):
         write_export(typed.stored, tmp_path / "e.xls")
     with pytest.raises(SondeError, match=r"the folder .* does not exist"):
         write_export(typed.stored, tmp_path / "no" / "e.csv")

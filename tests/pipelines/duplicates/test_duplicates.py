@@ -50,6 +50,28 @@ def test_the_strictest_kind_and_the_similarity_to_the_representative(mail: Colle
     assert found(mail, near=0.95, kinds=("exact", "near")).get("a") == [("b", "exact", 1.0)]
 
 
+def test_the_same_value_in_a_column_is_enough(tmp_path: Path) -> None:
+    """One paper from two databases, whose abstracts differ, is one paper."""
+    dois = {
+        "a": "10.1000/X1",
+        "b": None,
+        "d": "https://doi.org/10.1000/x1",
+        "f": "10.1000/x2",
+        "g": "",
+        "e": "10.1000/x1 ",
+    }
+    papers = made([{"id": id, "text": text, "doi": dois.get(id)} for id, text in TEXTS.items()], tmp_path / "p.sonde")
+    same = {"a": [("b", "exact", 1.0), ("d", "value", 1.0), ("e", "value", 1.0)]}
+    assert found(papers, kinds=("exact",), same="doi") == same
+    near = found(papers, same="doi")
+    assert near["a"][1:] == [("c", "near", round(16 / 17, 3)), *same["a"][1:]]
+    assert near["f"] == [("g", "meaning", 1.0)]
+    longest = found(papers, kinds=("exact",), same="doi", keep="longest")
+    assert longest == {"b": [("a", "exact", 1.0), ("d", "value", 1.0), ("e", "value", 1.0)]}  # "a" has their DOI
+    with pytest.raises(UsageError, match="there is no metadata column 'dio': there is only doi"):
+        found(papers, same="dio")
+
+
 @pytest.mark.parametrize(
     ("settings", "kept"),
     [
@@ -137,7 +159,7 @@ def test_what_is_shown_tells_what_the_documents_say(mail: Collection, sonde: Com
 
 def test_where_no_export_can_go(mail: Collection, sonde: Command, tmp_path: Path) -> None:
     sonde("duplicates", mail.path, "--to", tmp_path / "x.txt").refused(
-        "'x.txt'", ".xlsx, .csv, .parquet or .jsonl", code=2
+        "'x.txt'", ".xlsx, .csv, .parquet, .jsonl or .ris", code=2
     )
     sonde("duplicates", mail.path, "--to", tmp_path / "no" / "x.csv").refused("does not exist")
 
