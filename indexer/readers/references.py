@@ -46,7 +46,7 @@ class _Tags:
 
 _FORMATS = {
     "ris": _Tags(
-        re.compile(r"([A-Z][A-Z0-9]) {1,2}-(?: (.*)|)$"),
+        re.compile(r"([A-Z][A-Z0-9])  -(?: (.*)|)$"),
         "TY",
         {
             "id": ("AN", "ID"), "title": ("TI", "T1", "CT"), "abstract": ("AB", "N2"), "authors": ("AU", "A1"),
@@ -56,7 +56,7 @@ _FORMATS = {
         },
     ),
     "nbib": _Tags(
-        re.compile(r"([A-Z]{2,4}) {0,2}-(?: (.*)|)$"),
+        re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?: (.*)|)$"),
         "PMID",
         {
             "id": ("PMID",), "title": ("TI", "BTI"), "abstract": ("AB",), "authors": ("FAU", "AU"), "year": ("DP",),

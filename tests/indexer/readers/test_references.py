@@ -19,6 +19,7 @@ T2  - Journal of Sleep\r
 PY  - 2020/05/12/\r
 AB  - Background: sleep matters.\r
 It helped in 40 % of cases - mostly.\r
+II - Results: none.\r
 DO  - https://doi.org/10.1000/ABC.1\r
 KW  - sleep\r
 KW  - memory\r
@@ -102,9 +103,9 @@ def test_ris(tmp_path: Path) -> None:
     first, second = read(tmp_path, "scopus.ris", RIS)
     said = {"authors": ["Müller, Ada", "Smith, B."], "year": 2020, "journal": "Journal of Sleep", "pages": "12-19"}
     said |= {"doi": "10.1000/abc.1", "keywords": ["sleep", "memory"], "kind": ["JOUR"]}
-    text = "Background: sleep matters. It helped in 40 % of cases - mostly."
+    text = "Background: sleep matters. It helped in 40 % of cases - mostly. II - Results: none."
     assert first == Document(text, "Effects of sleep on memory", "S1", said, origin="line 1")
-    assert second == Document("", "Only a title", "S2", {"year": 1999, "kind": ["CHAP"]}, origin="line 18")
+    assert second == Document("", "Only a title", "S2", {"year": 1999, "kind": ["CHAP"]}, origin="line 19")
 
 
 @pytest.mark.parametrize("name", ["pubmed.nbib", "pubmed-sleep-set.txt"])
@@ -161,8 +162,8 @@ def test_the_same_reference_from_two_databases_is_two_documents(tmp_path: Path) 
 
 def test_compressed_and_named_otherwise(tmp_path: Path) -> None:
     (tmp_path / "a.ris.gz").write_bytes(gzip.compress(RIS.encode()))
-    assert [item.origin for item in read_source(tmp_path / "a.ris.gz")] == ["line 1", "line 18"]
-    assert [item.origin for item in read(tmp_path, "export", RIS, format="ris")] == ["line 1", "line 18"]
+    assert [item.origin for item in read_source(tmp_path / "a.ris.gz")] == ["line 1", "line 19"]
+    assert [item.origin for item in read(tmp_path, "export", RIS, format="ris")] == ["line 1", "line 19"]
 
 
 def test_a_text_stays_a_text(tmp_path: Path) -> None:
