@@ -49,7 +49,7 @@ def forget_source(key: str) -> None:
 
 def _sent(shelf: Workspace, key: str) -> list[Path]:
     files: Any = st.file_uploader(
-        "Files: CSV, TSV, JSON, JSONL, Parquet, XLSX, references, text, Markdown, HTML, PDF, Word, mail; .gz and .zst too",
+        "Files: CSV, TSV, JSON, JSONL, Parquet, XLSX, references, text, Markdown, HTML, PDF, Word, mail; .gz, .zst",
         accept_multiple_files=True,
         key=f"{key}-files-{st.session_state.get(f'{key}-time', 0)}",
     )
