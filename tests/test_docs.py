@@ -205,7 +205,7 @@ def tables(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     (folder / "letter.txt").write_text("Arrived broken.")
     mail = "From a@x.org Thu Jan  1 09:00:00 2026\nFrom: a@x.org\nTo: ann@example.org\nSubject: Payment\n"
     (folder / "mail.mbox").write_text(f"{mail}Date: Fri, 02 Jan 2026 09:00:00 +0100\n\nIt is delayed.\n")
-    (folder / "scopus.ris").write_text("TY  - JOUR\nTI  - Sleep\nAB  - Memory.\nAN  - S1\nPY  - 2020\nER  - \n")
+    (folder / "scopus.ris").write_text("TY  - JOUR\nTI  - Sleep\nAB  - Memory.\nAN  - S1\nDO  - 10.1000/a\nER  - \n")
     (folder / "pubmed.nbib").write_text("PMID- 1\nTI  - Coffee\nAB  - Sleep.\nMH  - Humans\nDP  - 2019 May\n")
     (folder / "labels.txt").write_text("refund: the customer wants money back\npraise\n")
     return papers, tickets

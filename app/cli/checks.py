@@ -230,7 +230,7 @@ def duplicates(
       sonde duplicates reviews.sonde
       sonde duplicates reviews.sonde --by exact,near --keep longest --to unique.parquet
       sonde duplicates reviews.sonde --by meaning --meaning 0.9 --pairs 5
-      sonde duplicates papers.sonde --same doi --keep longest
+      sonde duplicates review.sonde --same doi --keep longest
     """
     from ...pipelines.duplicates import DuplicateSettings
     from ..api import open as open_collection

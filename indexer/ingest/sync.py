@@ -93,8 +93,8 @@ def refuse_wrong_source(documents: Iterable[Document | Skipped], folder: Path, s
 
 def _refuse(catalog: Catalog, sources: Sequence[str], seen: Seen, vanished: int, added: int) -> None:
     if vanished:
-        _refuse_to_forget(catalog, sources, seen, added)
         refuse_to_delete_most(vanished, catalog.counts()[0] - added, added)
+        _refuse_to_forget(catalog, sources, seen, added)
 
 
 def _refuse_to_forget(catalog: Catalog, sources: Sequence[str], seen: Seen, added: int) -> None:

@@ -11,7 +11,7 @@ from .delimited import Delimited, sample_lines, sniff_dialect
 from .encoding import detect_encoding
 from .json_files import JsonArray, JsonLines, PlainLines
 from .mailbox import Mailbox
-from .references import BibTeX, Tagged, references_in
+from .references import BibTeX, Tagged, TaggedTable, references_in
 from .source import SUFFIXES, TEXT_FORMATS, TEXT_SUFFIXES, ReadOptions, Source
 from .tables import Parquet, Workbook
 from .text_files import TextStream
@@ -25,7 +25,8 @@ _READERS: dict[str, Callable[[ByteStream, ReadOptions, str], Source]] = {
     "parquet": Parquet,
     "xlsx": Workbook,
     "mbox": Mailbox,
-    **dict.fromkeys(("ris", "nbib", "ciw"), Tagged),
+    **dict.fromkeys(("ris", "nbib", "ciw", "cochrane"), Tagged),
+    "tagged table": TaggedTable,
     "bib": BibTeX,
     "lines": PlainLines,
     **dict.fromkeys(TEXT_FORMATS, TextStream),

@@ -1,19 +1,25 @@
-"""Files of references, as databases of papers and reference managers export them: RIS, MEDLINE, Web of Science, BibTeX.
+"""Files of references, as databases of papers and reference managers export them: RIS, MEDLINE, BibTeX and so on.
 
-The first three have a line for each field, which begins with a tag. Each reference becomes a row with the same columns.
+Most have a line for each field, which begins with a tag. Each reference becomes a document, whose fields have the same
+names whatever the format.
 """
 
+import csv
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 from typing import Any
 
-from ..document import Skipped
-from ..errors import MissingExtraError
+from ..document import Document, Skipped, Value
+from ..errors import MissingExtraError, SondeError
+from ..languages import normalise
 from .bytestream import ByteStream
-from .encoding import decoded_lines, detect_encoding
-from .source import Item, Meter, ReadOptions, Row, Source
+from .columns import Columns
+from .encoding import broken_byte, decoded_lines, detect_encoding
+from .source import Item, Meter, ReadOptions, Source
 
 # bibtexparser reports each broken entry as a warning too.
 logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
@@ -22,6 +28,7 @@ _LONGEST_LINE = 1 << 24
 _MOST_LINES = 100_000
 _LISTS = ("authors", "keywords", "subjects", "kind")
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
+_NO_ABSTRACT = re.compile(r"\[?no abstract available\.?\]?", re.IGNORECASE)
 _YEAR = re.compile(r"\b(1[5-9]|20|21)\d\d\b")
 _BETWEEN = {"authors": re.compile(r"\s*;\s*|\s+and\s+"), "keywords": re.compile(r"\s*[;,]\s*")}
 """What is between several values in one field of BibTeX or Web of Science."""
@@ -36,12 +43,14 @@ class _Tags:
         begins: The tag that begins a reference.
         of: The tags of each column, the best first.
         divided: Columns whose value is a list in one field.
+        by_line: Columns in which the next line without a tag is the next item.
     """
 
     line: re.Pattern[str]
     begins: str
     of: Mapping[str, Sequence[str]]
     divided: Sequence[str] = ()
+    by_line: Sequence[str] = ()
 
 
 _FORMATS = {
@@ -49,11 +58,12 @@ _FORMATS = {
         re.compile(r"([A-Z][A-Z0-9])  -(?: (.*)|)$"),
         "TY",
         {
-            "id": ("AN", "ID"), "title": ("TI", "T1", "CT"), "abstract": ("AB", "N2"), "authors": ("AU", "A1"),
+            "id": ("AN",), "title": ("TI", "T1", "CT"), "abstract": ("AB", "N2"), "authors": ("AU", "A1"),
             "year": ("PY", "Y1", "DA"), "journal": ("JF", "JO", "T2", "JA"), "volume": ("VL",), "issue": ("IS",),
             "first_page": ("SP",), "last_page": ("EP",), "doi": ("DO",), "keywords": ("KW",), "kind": ("TY",),
             "url": ("UR", "LK"), "database": ("DB", "DP"), "language": ("LA",), "issn": ("SN",), "notes": ("N1",),
         },
+        by_line=("authors", "keywords"),  # EndNote's RIS
     ),
     "nbib": _Tags(
         re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?: (.*)|)$"),
@@ -74,130 +84,190 @@ _FORMATS = {
             "issn": ("SN",),
         },
         ("keywords", "subjects", "kind"),
+        ("authors",),
+    ),
+    "cochrane": _Tags(
+        re.compile(r"([A-Z]{2,3}):(?: (.*)|)$"),
+        "ID",
+        {
+            "id": ("ID",), "title": ("TI",), "abstract": ("AB",), "authors": ("AU",), "year": ("YR",),
+            "journal": ("SO",), "volume": ("VL",), "issue": ("NO",), "first_page": ("PG",), "doi": ("DOI",),
+            "keywords": ("KY",), "kind": ("PT",), "url": ("US",),
+        },
+        ("keywords", "kind"),
     ),
 }  # fmt: skip
+_RECORD = re.compile(r"Record #\d+ of \d+")
+"""The line above each reference of the Cochrane Library."""
 _BIBTEX = {
     "title": ("title",), "abstract": ("abstract",), "authors": ("author", "editor"), "year": ("year", "date"),
     "journal": ("journal", "journaltitle", "booktitle"), "volume": ("volume",), "issue": ("number", "issue"),
     "pages": ("pages",), "doi": ("doi",), "keywords": ("keywords",), "url": ("url",), "issn": ("issn",),
     "language": ("language", "langid"), "notes": ("note",),
 }  # fmt: skip
+_FIELDS: Mapping[str, str] = {
+    **dict.fromkeys(("authors", "keywords", "subjects", "kind"), "list"), "year": "integer",
+    **dict.fromkeys(("journal", "volume", "issue", "pages", "doi", "url", "database", "language", "issn"), "text"),
+    **dict.fromkeys(("notes", "source"), "text"),
+}  # fmt: skip
+"""The fields of references, with their types."""
 BEGINNING = 500
 _FIRST = {
     "nbib": re.compile(r"\s*PMID- \d+\s"),
     "ciw": re.compile(r"\s*FN (Clarivate|Thomson Reuters|ISI )"),
     "ris": re.compile(r"\s*TY  - [A-Z]+\s"),
+    "cochrane": re.compile(r"\s*Record #1 of \d+\s"),
+    "tagged table": re.compile(r"PT\tAU\t"),
 }
 """How files begin that have a suffix of plain text."""
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def references_in(sample: bytes) -> str | None:
     """Return the format of a file of references by its first bytes, None if it holds something else."""
-    text = sample[:BEGINNING].decode("utf-8-sig", "replace")
+    beginning = sample[:BEGINNING]
+    text = beginning.decode("utf-16" if beginning.startswith(_UTF_16) else "utf-8-sig", "replace")
     return next((format for format, first in _FIRST.items() if first.match(text)), None)
 
 
-class Tagged(Source):
+class _References(Source):
+    """What the formats have in common: the roles of the fields, which are known."""
+
+    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
+        self._stream = stream
+        self._format = format
+        self._hashed = options.id == ""
+        self.name = stream.name
+        self.once = stream.once
+        self.total = stream.size
+        self.encoding = options.encoding or detect_encoding(stream.sample, options.encoding_hint)
+        reasons = {"text": "of the references", "title": "of the references", "id": "of the database"}
+        self.columns = Columns(("abstract",), "title", None if self._hashed else "id", None, _FIELDS, reasons)
+
+    def items(self, meter: Meter) -> Iterator[Item]:
+        """One document for each reference; "line 1" is where the first one begins.
+
+        Raises:
+            SondeError: There is none.
+            MissingExtraError: A library is not installed.
+        """
+        found = False
+        with self._stream.open(meter) as file:
+            for origin, values in self._references(file):
+                found = True
+                yield values if isinstance(values, Skipped) else self._document(origin, values)
+        if not found:
+            raise SondeError(f"{self.name} {self.nothing}")
+
+    def _references(self, file: Any) -> Iterator[tuple[str, dict[str, Any] | Skipped]]:
+        raise NotImplementedError
+
+    def _document(self, origin: str, values: dict[str, Any]) -> Document | Skipped:
+        """Return a reference whose year, DOI and language are in one form whatever the database."""
+        text = "" if _NO_ABSTRACT.fullmatch(values["abstract"]) else values["abstract"]
+        if not (values["title"] or text):
+            return Skipped(origin, "it has neither title nor abstract")
+        if broken := broken_byte("\n".join(map(str, values.values())), self.encoding):
+            return Skipped(origin, broken)
+        year, doi = _YEAR.search(values["year"]), _DOI.search(values["doi"])
+        language = normalise(values.get("language"))
+        values |= {"year": int(year[0]) if year else None, "doi": doi[0].lower() if doi else None}
+        values |= {"language": language or values.get("language"), "source": Path(self.name).name}
+        metadata: dict[str, Value] = {name: values[name] for name in _FIELDS if values.get(name)}
+        key = None if self._hashed else values.get("id") or None
+        return Document(text, values["title"], key, metadata, language, origin)
+
+
+class Tagged(_References):
     """References with a line for each field."""
 
     nothing = "holds no reference"
 
-    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
-        self._stream = stream
-        self._tags = _FORMATS[format]
-        self.name = stream.name
-        self.once = stream.once
-        self.total = stream.size
-        self.encoding = options.encoding or detect_encoding(stream.sample, options.encoding_hint)
-
-    def items(self, meter: Meter) -> Iterator[Item]:
-        """One row for each reference; "line 1" is where the first one begins."""
-        with self._stream.open(meter) as file:
-            for line, fields in self._references(file):
-                yield _row(f"line {line}", self._columns(fields))
-
-    def _references(self, file: Any) -> Iterator[tuple[int, dict[str, list[str]]]]:
-        """Yield the line on which each reference begins, and its values by tag; a value can go on in the next line."""
-        fields, begun, last = dict[str, list[str]](), 0, ""
+    def _references(self, file: Any) -> Iterator[tuple[str, dict[str, Any] | Skipped]]:
+        """Yield the values of each reference; a value can go on in the next line."""
+        tags, fields, begun, last = _FORMATS[self._format], dict[str, list[str]](), 0, ""
         lines = decoded_lines(file, self.encoding)
         for number, line in enumerate(iter(lambda: lines.readline(_LONGEST_LINE), ""), start=1):
             text = line.strip("\r\n\ufeff")
-            found = self._tags.line.match(text)
-            if found and found[1] == self._tags.begins:
+            found = tags.line.match(text)
+            if found and found[1] == tags.begins:
                 if fields:
-                    yield begun, fields
+                    yield f"line {begun}", _columns(tags, fields)
                 fields, begun = {}, number
             if found and begun:
                 last = found[1]
                 fields.setdefault(last, []).append((found[2] or "").strip())
-            elif text.strip() and last in fields and len(fields[last]) < _MOST_LINES:
-                self._continue(fields[last], last, text.strip())
+            elif text.strip() and last in fields and len(fields[last]) < _MOST_LINES and not _RECORD.fullmatch(text):
+                _continue(tags, fields[last], last, text.strip())
         if fields:
-            yield begun, fields
-
-    def _continue(self, values: list[str], tag: str, text: str) -> None:
-        """Add a line to a value; in Web of Science, each line of the authors is one of them."""
-        if self._tags is _FORMATS["ciw"] and tag in self._tags.of["authors"]:
-            values.append(text)
-        else:
-            values[-1] = f"{values[-1]} {text}".strip()
-
-    def _columns(self, fields: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        values = {column: _first(fields, tags) for column, tags in self._tags.of.items()}
-        row: dict[str, Any] = {name: found if name in _LISTS else " ".join(found) for name, found in values.items()}
-        row["doi"] = " ".join(value for tag in self._tags.of["doi"] for value in fields.get(tag, ()))
-        for name in self._tags.divided:
-            row[name] = _divided("keywords", "; ".join(values[name]))
-        if row.get("last_page"):
-            row["first_page"] = f"{row['first_page']}-{row['last_page']}"
-        row["pages"] = row.pop("first_page", "")
-        row.pop("last_page", None)
-        return row
+            yield f"line {begun}", _columns(tags, fields)
 
 
-class BibTeX(Source):
+class TaggedTable(_References):
+    """References of Web of Science in a table whose columns have tags as names."""
+
+    nothing = "holds no reference"
+
+    def _references(self, file: Any) -> Iterator[tuple[str, dict[str, Any] | Skipped]]:
+        tags, lines = _FORMATS["ciw"], decoded_lines(file, self.encoding)
+        names = lines.readline(_LONGEST_LINE).strip("\r\n\ufeff").split("\t")
+        for number in count(2):
+            if not (line := lines.readline(_LONGEST_LINE)):
+                return
+            cells = next(csv.reader([line.rstrip("\r\n")], delimiter="\t", quoting=csv.QUOTE_NONE), [])
+            if any(cell.strip() for cell in cells):
+                fields = {name: [cell.strip()] for name, cell in zip(names, cells, strict=False)}
+                values = _columns(tags, fields)
+                yield f"line {number}", values | {"authors": _divided("authors", "; ".join(values["authors"]))}
+
+
+def _continue(tags: _Tags, values: list[str], tag: str, text: str) -> None:
+    """Add a line without a tag to a value, or as the next one of a list."""
+    if any(tag in tags.of[column] for column in tags.by_line):
+        values.append(text)
+    else:
+        values[-1] = f"{values[-1]} {text}".strip()
+
+
+def _columns(tags: _Tags, fields: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    values = {column: _first(fields, names) for column, names in tags.of.items()}
+    row: dict[str, Any] = {name: found if name in _LISTS else " ".join(found) for name, found in values.items()}
+    row["doi"] = " ".join(value for tag in tags.of["doi"] for value in fields.get(tag, ()))
+    for name in tags.divided:
+        row[name] = _divided("keywords", "; ".join(values[name]))
+    pages = [page for page in (row.pop("first_page", ""), row.pop("last_page", "")) if page]
+    return row | {"pages": "-".join(pages)}
+
+
+class BibTeX(_References):
     """The entries of a BibTeX file, without LaTeX's commands."""
 
     nothing = "holds no entry, such as @article{key, title = {…}}"
 
-    def __init__(self, stream: ByteStream, options: ReadOptions, format: str) -> None:
-        self._stream = stream
-        self.name = stream.name
-        self.once = stream.once
-        self.total = stream.size
-        self.encoding = options.encoding or detect_encoding(stream.sample, options.encoding_hint)
-
-    def items(self, meter: Meter) -> Iterator[Item]:
-        """One row for each entry; "line 1" is where the first one begins. The whole file is in memory.
-
-        Raises:
-            MissingExtraError: bibtexparser is not installed.
-        """
+    def _references(self, file: Any) -> Iterator[tuple[str, dict[str, Any] | Skipped]]:
+        """Yield the values of each entry; the whole file is in memory."""
         try:
             from bibtexparser.entrypoint import parse_string
         except ImportError:
             raise MissingExtraError("bibtexparser", "formats", "reading BibTeX") from None
-        with self._stream.open(meter) as file:
-            library = parse_string(decoded_lines(file, self.encoding).read())
+        library = parse_string(decoded_lines(file, self.encoding).read())
         for block in sorted((*library.entries, *library.failed_blocks), key=lambda each: each.start_line or 0):
-            yield _item(f"line {(block.start_line or 0) + 1}", block)
+            origin = f"line {(block.start_line or 0) + 1}"
+            yield origin, _entry(origin, block)
 
 
-def _item(origin: str, block: Any) -> Item:
-    """Return an entry of a BibTeX file; if its key comes twice, it is decided elsewhere which one stays."""
+def _entry(origin: str, block: Any) -> dict[str, Any] | Skipped:
+    """Return the values of an entry; if its key comes twice, it is decided elsewhere which one stays."""
     entry = getattr(block, "ignore_error_block", None) or block
-    if hasattr(entry, "entry_type"):
-        fields = {field.key.lower(): [_plain(str(field.value))] for field in entry.fields}
-        return _row(origin, _of_entry(entry.key, entry.entry_type, fields))
-    error = getattr(block, "error", None)
-    reason = " ".join(str(getattr(error, "abort_reason", error)).split())
-    return Skipped(origin, f"broken BibTeX: {reason}")
-
-
-def _of_entry(key: str, kind: str, fields: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    if not hasattr(entry, "entry_type"):
+        error = getattr(block, "error", None)
+        reason = " ".join(str(getattr(error, "abort_reason", error)).split())
+        return Skipped(origin, f"broken BibTeX: {reason.encode('utf-8', 'replace').decode()}")
+    fields = {field.key.lower(): [_plain(str(field.value))] for field in entry.fields}
     values = {column: " ".join(_first(fields, names)) for column, names in _BIBTEX.items()}
     lists = {name: _divided(name, values[name]) for name in ("authors", "keywords")}
-    return {"id": key, **values, **lists, "kind": [kind]}
+    lists["authors"] = [name for name in lists["authors"] if name != "others"]  # as in "Doe, J. and others"
+    return {"id": entry.key, **values, **lists, "kind": [entry.entry_type]}
 
 
 _LATEX = re.compile(r"[\\$]")
@@ -229,12 +299,3 @@ def _first(fields: Mapping[str, Sequence[str]], tags: Sequence[str]) -> list[str
 
 def _divided(column: str, value: str) -> list[str]:
     return [part for part in _BETWEEN[column].split(value) if part]
-
-
-def _row(origin: str, values: dict[str, Any]) -> Item:
-    """Return a reference as a row, whose year and DOI are in one form whatever the database."""
-    if not (values["title"] or values["abstract"]):
-        return Skipped(origin, "it has neither title nor abstract")
-    year, doi = _YEAR.search(values["year"]), _DOI.search(values["doi"])
-    values |= {"year": int(year[0]) if year else None, "doi": doi[0].lower() if doi else None}
-    return Row(origin, {name: value for name, value in values.items() if value})
