@@ -98,9 +98,9 @@ def timed(collection: sonde.Collection, queries: list[str], fresh: bool = False)
             if fresh:
                 late_module.CACHE = late_module.TokenCache(late_module.CACHE.largest)
             else:
-                reranker.score_stored(asked, passages)
+                reranker.score_stored(query, asked, passages)
             began, before = time.perf_counter(), time.process_time()
-            reranker.score_stored(asked, passages)
+            reranker.score_stored(query, asked, passages)
             elapsed.append((time.perf_counter() - began) * 1_000)
             worked.append((time.process_time() - before) * 1_000)
     return elapsed, worked

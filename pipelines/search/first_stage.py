@@ -188,7 +188,7 @@ class FirstStage:
     def wanted(self) -> int:
         """How many documents are searched for, if there are as many."""
         page = self.settings.k + self.settings.offset
-        return max(page, self.settings.reranked) if self.settings.rerank else page
+        return max(page, self.settings.considered) if self.settings.rerank else page
 
     @property
     def missing(self) -> tuple[int, ...]:

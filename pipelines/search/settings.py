@@ -10,8 +10,8 @@ from ...indexer.store.collection import StoredCollection
 from ...indexer.store.view import View
 from .relevance import Calibration
 from .rerank.models import check_reranker_name
+from .rerank.stage import CHOICE, parse_budget
 from .rerank.stage import DEPTH as RERANK_DEPTH
-from .rerank.stage import parse_budget
 from .weighting import FUSIONS, MODES, Fusion, Mode
 
 PROPERTY = "search_defaults"
@@ -128,7 +128,7 @@ class SearchSettings:
         rerank: Rerank the best documents with a second stage.
         rerank_model: "late" (the bi-encoder's own token vectors), or the folder or hub name "org/name" of a
             cross-encoder or a multi-vector model; None uses the default, which needs no network.
-        rerank_depth: Number of documents that the second stage reads: the best ones of the first stage.
+        rerank_depth: Number of documents that the second stage reads; of the best 200 or more of the first stage.
         rerank_weight: Share of the second stage's score in the fusion with the first stage's, 0 to 1; None uses the
             model's own value.
         rerank_budget: Time limit of the second stage for each query: "300ms", "2s". It reads as many documents as the
@@ -168,6 +168,11 @@ class SearchSettings:
     def reranked(self) -> int:
         """How many documents the second stage reads."""
         return RERANK_DEPTH if self.rerank_depth is None else self.rerank_depth
+
+    @property
+    def considered(self) -> int:
+        """How many documents of the first stage the second stage chooses from."""
+        return max(self.reranked, CHOICE)
 
     def tuned(self, own: SearchDefaults) -> dict[str, float]:
         """Return the settings that `sonde tune` stored in the collection and that this search uses, by name."""

@@ -16,6 +16,7 @@ from ....indexer.encoder.token_vectors import locate_tokens
 from ....indexer.encoder.tokenizer import TextTokenizer
 from ....indexer.ingest.chunker import passage_text
 from ....indexer.late import Codec, LateIndex, Rarity, key, one_thread_each
+from ....indexer.lexical.analysis import stop_words
 from ....indexer.store.passages import passage_texts
 from ....indexer.store.view import Generation, View
 from .stage import StoredPassages, TokenMatch, Unit
@@ -139,6 +140,8 @@ def _sample(view: View) -> list[str]:
 WEIGHT = 0.4
 """Share in the fusion; chosen on the development sets (benchmarks/README.md), like the agreement."""
 AGREEMENT = 0.4
+FUNCTION_WORD = 0.5
+"""How much the tokens of the query's function words and signs count. They are rare in texts that answer questions."""
 MATCHES = 8
 
 
@@ -150,27 +153,37 @@ class LateInteraction:
     weight = WEIGHT
     agreement = AGREEMENT
 
-    def __init__(self, encoder: Encoder, rarity: Rarity, name: str = "late") -> None:
-        """Take the bi-encoder and how rare its tokens are in the collection."""
+    def __init__(self, encoder: Encoder, rarity: Rarity, name: str = "late", languages: Sequence[str] = ()) -> None:
+        """Take the bi-encoder, how rare its tokens are in the collection, and the languages of the texts."""
         self.encoder = encoder
         self.rarity = rarity
         self.name = name
+        self.languages = languages
 
     def score(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """Return float32 [n], -1 to 1; query and passages are cut to the model's window, as when they were embedded."""
         [asked] = self.encoder.token_vectors(self.encoder.tokenize([query], query=True))
         if isinstance(passages, StoredPassages) and len(passages):
-            return self.score_stored(asked, passages)
+            return self.score_stored(query, asked, passages)
         found = self.encoder.token_vectors(self.encoder.tokenize(passages))
         weights = [self.rarity(tokens.ids) for tokens in found]
         vectors = [tokens.vectors for tokens in found]
-        return maxsim(asked.vectors, vectors, self.rarity(asked.ids), weights, BACKWARD)
+        return maxsim(asked.vectors, vectors, self.weights(query, asked), weights, BACKWARD)
 
-    def score_stored(self, asked: TokenVectors, passages: StoredPassages) -> np.ndarray:
-        """Return what `score` does for one passage of a collection or more, from the tokens of the query."""
+    def score_stored(self, query: str, asked: TokenVectors, passages: StoredPassages) -> np.ndarray:
+        """Return what `score` does for one passage of a collection or more, from a query and its tokens."""
         with one_thread_each():
             to = compare(asked.vectors, passages, self.encoder, self.rarity)
-        return late_scores(to.similar, to.lengths, self.rarity(asked.ids), to.weights, BACKWARD)
+        return late_scores(to.similar, to.lengths, self.weights(query, asked), to.weights, BACKWARD)
+
+    def weights(self, query: str, asked: TokenVectors) -> np.ndarray:
+        """Return float32 [q], the weights of a query's tokens: how rare they are, less for function words and signs."""
+        found = words(self.encoder.tokenizer, query, asked.places, query=True)
+        is_stop_word = stop_words(query, self.languages)
+        telling = [token for word in found if not is_stop_word(query[word.start : word.end]) for token in word.tokens]
+        share = np.full(len(asked.ids), FUNCTION_WORD if telling else 1.0, np.float32)
+        share[telling] = 1.0
+        return self.rarity(asked.ids) * share
 
     def matches(self, query: str, passage: str) -> list[TokenMatch]:
         """Return the best match of each word of the query; those that add most to the score first."""
@@ -186,7 +199,7 @@ class LateInteraction:
         self, query: str, passage: str, asked: TokenVectors, found: TokenVectors, ours: list[Word], theirs: list[Word]
     ) -> list[TokenMatch]:
         similar = asked.vectors @ found.vectors.T
-        weights = self.rarity(asked.ids)
+        weights = self.weights(query, asked)
         of_token = {token: word for word in theirs for token in word.tokens}
         placed = np.array(sorted(of_token))
         gains: dict[str, tuple[float, TokenMatch]] = {}

@@ -165,7 +165,8 @@ def reranker_for(view: View, name: str | None, device: str = "auto", notify: Not
     name = check_reranker_name(name)
     if name == LATE:
         encoder = view.collection.encoder
-        return LateInteraction(encoder, rarity(view, encoder))
+        lexical = view.generation.lexical
+        return LateInteraction(encoder, rarity(view, encoder), languages=lexical.languages if lexical else ())
     if found := _loaded.get(view.collection, {}).get(name):  # without waiting for a model that another thread loads
         return found
     with _loading:

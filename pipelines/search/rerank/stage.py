@@ -1,7 +1,7 @@
 """The second stage: rerank the best documents within a time budget, and fuse the scores of both stages."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Literal, Protocol, overload
@@ -172,23 +172,28 @@ FEW = 5
 """If the query asks for a certain text, fewer documents than this are much better than the others."""
 SUBJECT, CERTAIN = 0.15, 0.45
 """Below the first, a query asks for a subject; above the second, for a certain text (docs/reranking.md)."""
+SOME, MOST_WORDS = 0.75, 0.95
+"""The same for the share of the query's words that one text has."""
 
 
-def asks_for_a_subject(dense: np.ndarray | None) -> float:
+def asks_for_a_subject(dense: np.ndarray | None, cover: float | None = None) -> float:
     """Return how much a query asks for a subject, which many documents have, and not for a certain text; 0 to 1.
 
-    The measure is how far the fifth best cosine lies below the best, as a share of the range of all documents read.
-    It is 1 if there are too few documents to tell.
+    Two measures are multiplied. The first is how far the fifth best cosine lies below the best, as a share of the
+    range of all cosines. It counts as 1 if there are too few documents to tell. The second is whether one text has
+    nearly all words of the query.
 
     Args:
-        dense: float [n], the cosines of the documents read, in any order; None if they are not known.
+        dense: float [n], the first stage's best cosines, in any order; None if they are not known.
+        cover: Share of the query's words, weighted by rarity, that the best lexical hit has; None if it is not known.
     """
+    spread = 1.0 if cover is None else (MOST_WORDS - cover) / (MOST_WORDS - SOME)
     if dense is None or len(dense) < 2 * FEW:
-        return 1.0
+        return float(np.clip(spread, 0, 1))
     falling = np.sort(np.asarray(dense, np.float64))[::-1]
     width = falling[0] - falling[-1]
     fall = (falling[0] - falling[FEW - 1]) / width if width > 0 else 0.0
-    return float(np.clip((CERTAIN - fall) / (CERTAIN - SUBJECT), 0, 1))
+    return float(np.clip((CERTAIN - fall) / (CERTAIN - SUBJECT), 0, 1) * np.clip(spread, 0, 1))
 
 
 def _scaled(scores: np.ndarray) -> np.ndarray:
@@ -199,6 +204,9 @@ def _scaled(scores: np.ndarray) -> np.ndarray:
 
 DEPTH = 50
 """Documents of the first stage that are read again; all experiments of benchmarks/README.md had this depth."""
+
+CHOICE = 200
+"""Documents of the first stage from which those to read are chosen, if a query asks for a subject."""
 
 BORDER = 0.5
 """Scores of reranked documents lie between this and 1, those of the others below it."""
@@ -211,7 +219,7 @@ class SecondStage:
     Attributes:
         view: Where the texts and the vectors of passages come from.
         reranker: What scores them.
-        depth: How many of the first stage's documents come into question, whatever page of hits is asked for.
+        depth: How many of the first stage's documents are read, whatever page of hits is asked for.
         seconds: A time budget for each query, or None.
         clock: Tells the time, in seconds.
         weight: Share of the second stage's score in the fusion; None takes the reranker's own.
@@ -227,19 +235,44 @@ class SecondStage:
     def run(self, query: str, ranked: Ranked, threshold: float | None = None) -> tuple[Ranked, Reranking]:
         """Return the documents in their new order, those below the threshold left out, and what was done.
 
-        The first `depth` documents are scored and reordered, the later ones follow in the order that they had. Both
-        depend on the first stage alone, so that pages of one search fit together.
+        `depth` documents are scored and reordered, the others follow in the order that they had. Both depend on the
+        first stage's best documents alone, so that pages of one search fit together.
         """
         began = self.clock()
+        share = self._share(ranked)
+        ranked = self._chosen(ranked, share)
         places = np.arange(len(ranked.rows))
         head = ranked.take(places[: self.depth]).above(threshold)
         tail = ranked.take(places[self.depth :]).above(threshold)
         scores = self._score(query, head.rows)
-        best = self._ordered(head.take(np.arange(len(scores))), scores)
+        best = self._ordered(head.take(np.arange(len(scores))), scores, share)
         over = head.take(np.arange(len(scores), len(head.rows)))
         joined = _joined([best, _unscored(over), _unscored(tail)], len(scores))
         name, kind, unit = self.reranker.name, self.reranker.kind, self.reranker.unit
         return joined, Reranking(name, kind, unit, len(scores), len(head.rows), self.clock() - began)
+
+    def _share(self, ranked: Ranked) -> float:
+        """Return the neighbours' share for this query, 0 to 1."""
+        if not self.reranker.agreement:
+            return 0.0
+        dense = None if ranked.dense is None else ranked.dense[: self.depth]
+        cover = None if ranked.weight is None else ranked.weight.cover
+        return self.reranker.agreement * asks_for_a_subject(dense, cover)
+
+    def _chosen(self, ranked: Ranked, share: float) -> Ranked:
+        """Put the documents to read in front: the best ones after their scores were averaged with their neighbours'."""
+        near = ranked.take(np.arange(min(len(ranked.rows), max(CHOICE, self.depth))))
+        if not share or len(near.rows) < 2:
+            return ranked
+        averaged = agree_with_neighbours(_scaled(near.scores), self._vectors(near.rows), share)
+        averaged = np.round(averaged, 6)
+        best = np.lexsort((near.rows, -averaged))[: self.depth]
+        others = np.setdiff1d(np.arange(len(ranked.rows)), best)
+        scores = np.concatenate([averaged, ranked.scores[len(averaged) :]])
+        return replace(ranked, scores=scores).take(np.concatenate([best, others]))
+
+    def _vectors(self, rows: np.ndarray) -> np.ndarray:
+        return self.view.generation.segments.read(rows)
 
     def _score(self, query: str, rows: np.ndarray) -> np.ndarray:
         parts = [np.empty(0, np.float64)]
@@ -247,12 +280,12 @@ class SecondStage:
             parts.append(np.asarray(self.reranker.score(query, StoredPassages(self.view, rows[portion])), np.float64))
         return np.concatenate(parts)
 
-    def _ordered(self, head: Ranked, scores: np.ndarray) -> Ranked:
+    def _ordered(self, head: Ranked, scores: np.ndarray, share: float) -> Ranked:
         if not len(scores):
             return _unscored(head)
         fused = fuse(head.scores, scores, self.reranker.weight if self.weight is None else self.weight)
-        if share := self.reranker.agreement * asks_for_a_subject(head.dense):
-            fused = agree_with_neighbours(fused, self.view.generation.segments.read(head.rows), share)
+        if share:
+            fused = agree_with_neighbours(fused, self._vectors(head.rows), share)
         # Rounded, so that passages which differ in the last bits alone are ordered by their row.
         fused = np.round(fused, 6)
         order = np.lexsort((head.rows, -fused))
