@@ -21,8 +21,9 @@ from .columns import Columns
 from .encoding import broken_byte, decoded_lines, detect_encoding
 from .source import Item, Meter, ReadOptions, Source
 
-# bibtexparser reports each broken entry as a warning too.
-logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
+# Both report each oddity of an entry as a warning too.
+for _library in ("bibtexparser", "pylatexenc"):
+    logging.getLogger(_library).setLevel(logging.CRITICAL)
 
 _LONGEST_LINE = 1 << 24
 _MOST_LINES = 100_000

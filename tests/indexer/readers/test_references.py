@@ -85,7 +85,8 @@ EF
 BIB = r"""% from Zotero
 @string{jt = "J. of Things"}
 @article{smith2020, title={The {BERT} model: a $\beta$-study of \emph{things}},
-  author={M{\"u}ller, J{\'e}r{\^o}me and Smith, A. and others}, journal=jt, year=2020, doi={10.1000/ABC}, keywords={a, b; c},
+  author={M{\"u}ller, J{\'e}r{\^o}me and Smith, A. and others}, journal=jt, year=2020, doi={10.1000/ABC},
+  keywords={a, b; c},
   abstract={A long \textit{abstract} with 5% of things & 3 \% of more
     than a_b.}}
 @inproceedings{bad, title={Unclosed
@@ -138,11 +139,11 @@ def test_bibtex(tmp_path: Path) -> None:
     said |= {"keywords": ["a", "b", "c"], "kind": ["article"], "source": "zotero.bib"}
     text = "A long abstract with 5% of things & 3 % of more than a_b."
     assert first == Document(text, "The BERT model: a β-study of things", "smith2020", said, origin="line 3")
-    assert isinstance(broken, Skipped) and broken.origin == "line 7"
+    assert isinstance(broken, Skipped) and broken.origin == "line 8"
     assert broken.reason.startswith("broken BibTeX: Unexpected block start: `@article`")
     said = {"year": 2021, "url": "https://x.org/a_b%20c", "kind": ["article"], "source": "zotero.bib"}
-    assert second == Document("", "Another", "smith2021", said, origin="line 8")
-    assert empty == Skipped("line 9", "it has neither title nor abstract")
+    assert second == Document("", "Another", "smith2021", said, origin="line 9")
+    assert empty == Skipped("line 10", "it has neither title nor abstract")
 
 
 def test_a_key_that_comes_twice_is_no_silent_loss(tmp_path: Path) -> None:
