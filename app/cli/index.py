@@ -136,9 +136,9 @@ def index(
 ) -> None:
     """Index files into a collection, or update it. Only what changed is embedded.
 
-    Reads CSV, TSV, JSON, JSONL, Parquet, XLSX and mailboxes, also gzipped or zstd-compressed, and text, Markdown,
-    HTML, PDF, Word, OpenDocument and mail files or folders of them. If the command is stopped, run it again to
-    continue.
+    Reads CSV, TSV, JSON, JSONL, Parquet, XLSX, mailboxes and references (RIS, PubMed, Web of Science, BibTeX), also
+    gzipped or zstd-compressed, and text, Markdown, HTML, PDF, Word, OpenDocument and mail files or folders of them. If
+    the command is stopped, run it again to continue.
 
     \b
     Examples:
