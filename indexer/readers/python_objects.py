@@ -143,7 +143,7 @@ def _document(given: Document, origin: str) -> Document | Skipped:
 
 
 def _pandas(frame: Any, meter: Meter) -> Iterator[Item]:
-    # Labels of rows that nobody named are kept unless they are numbers, which pandas gives unasked.
+    # Labels of rows that nobody named are kept unless they are numbers, which pandas gives by itself.
     named = any(name is not None for name in frame.index.names) or frame.index.dtype.kind not in "iu"
     for start in range(0, len(frame), BATCH_ROWS):
         part = frame.iloc[start : start + BATCH_ROWS]
