@@ -7,6 +7,7 @@ names whatever the format.
 import csv
 import logging
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -18,7 +19,7 @@ from ..errors import MissingExtraError, SondeError
 from ..languages import normalise
 from .bytestream import ByteStream
 from .columns import Columns
-from .encoding import broken_byte, decoded_lines, detect_encoding
+from .encoding import decoded_lines, detect_encoding
 from .source import Item, Meter, ReadOptions, Source
 
 # Both report each oddity of an entry as a warning too.
@@ -160,16 +161,14 @@ class _References(Source):
         if not found:
             raise SondeError(f"{self.name} {self.nothing}")
 
-    def _references(self, file: Any) -> Iterator[tuple[str, dict[str, Any] | Skipped]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _references(self, file: Any) -> Iterator[tuple[str, dict[str, Any] | Skipped]]: ...
 
     def _document(self, origin: str, values: dict[str, Any]) -> Document | Skipped:
         """Return a reference whose year, DOI and language are in one form whatever the database."""
         text = "" if _NO_ABSTRACT.fullmatch(values["abstract"]) else values["abstract"]
         if not (values["title"] or text):
             return Skipped(origin, "it has neither title nor abstract")
-        if broken := broken_byte("\n".join(map(str, values.values())), self.encoding):
-            return Skipped(origin, broken)
         year, doi = _YEAR.search(values["year"]), _DOI.search(values["doi"])
         language = normalise(values.get("language"))
         values |= {"year": int(year[0]) if year else None, "doi": doi[0].lower() if doi else None}
