@@ -216,7 +216,9 @@ def duplicates(
     ] = None,
     same: Annotated[
         str | None,
-        typer.Option("--same", metavar="COLUMN", help="Duplicates also have the same value here, such as a DOI."),
+        typer.Option(
+            "--same", metavar="COLUMN", help="Documents with the same value in this column are duplicates too."
+        ),
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="Also show the N closest pairs by meaning.")] = 0,
     device: Device = "auto",

@@ -29,7 +29,7 @@ for _library in ("bibtexparser", "pylatexenc"):
 _LONGEST_LINE = 1 << 24
 _MOST_LINES = 100_000
 _LISTS = ("authors", "keywords", "subjects", "kind")
-_DOI = re.compile(r"10\.\d{4,9}/\S+")
+DOI = re.compile(r"10\.\d{4,9}/\S+")
 _NO_ABSTRACT = re.compile(r"\[?no abstract available\.?\]?", re.IGNORECASE)
 _YEAR = re.compile(r"\b(1[5-9]|20|21)\d\d\b")
 _BETWEEN = {"authors": re.compile(r"\s*;\s*|\s+and\s+"), "keywords": re.compile(r"\s*[;,]\s*")}
@@ -108,7 +108,7 @@ _BIBTEX = {
     "language": ("language", "langid"), "notes": ("note",),
 }  # fmt: skip
 _FIELDS: Mapping[str, str] = {
-    **dict.fromkeys(("authors", "keywords", "subjects", "kind"), "list"), "year": "integer",
+    **dict.fromkeys(_LISTS, "list"), "year": "integer",
     **dict.fromkeys(("journal", "volume", "issue", "pages", "doi", "url", "database", "language", "issn"), "text"),
     **dict.fromkeys(("notes", "source"), "text"),
 }  # fmt: skip
@@ -169,7 +169,7 @@ class _References(Source):
         text = "" if _NO_ABSTRACT.fullmatch(values["abstract"]) else values["abstract"]
         if not (values["title"] or text):
             return Skipped(origin, "it has neither title nor abstract")
-        year, doi = _YEAR.search(values["year"]), _DOI.search(values["doi"])
+        year, doi = _YEAR.search(values["year"]), DOI.search(values["doi"])
         language = normalise(values.get("language"))
         values |= {"year": int(year[0]) if year else None, "doi": doi[0].lower() if doi else None}
         values |= {"language": language or values.get("language"), "source": Path(self.name).name}

@@ -1,6 +1,5 @@
 """Groups of duplicates with a representative each."""
 
-import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ import numpy as np
 
 from ...indexer.errors import UsageError
 from ...indexer.progress import Notify, silent
+from ...indexer.readers.references import DOI
 from ...indexer.store.collection import StoredCollection
 from ...indexer.store.documents import column_values, document_ids, document_texts, text_lengths
 from ...indexer.store.run_writing import Snapshot
@@ -30,7 +30,6 @@ from .pairs import (
 )
 
 MOST_OF_ONE_VALUE = 100
-_DOI = re.compile(r"10\.\d{4,9}/\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def _values(view: View, docs: np.ndarray, name: str | None) -> list[str]:
         raise UsageError(said, code="not-found", field="same", value=name, alternatives=view.fields)
     found: dict[int, Any] = column_values(view.catalog, field)
     plain = [" ".join(str(found.get(doc) or "").split()).casefold() for doc in docs.tolist()]
-    return [doi[0] if (doi := _DOI.search(value)) else value for value in plain]
+    return [doi[0] if (doi := DOI.search(value)) else value for value in plain]
 
 
 def _of_one_value(values: Sequence[str], first: np.ndarray, ranks: Sequence[Any]) -> Pairs:
